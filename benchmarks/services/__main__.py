@@ -54,13 +54,15 @@ def middle(rounds: Sequence[Figures]) -> dict[str, float]:
     }
 
 
-def ratios(found: Mapping[str, Mapping[str, float]], name: str = SUBJECT) -> dict[str, float]:
+def ratios(
+    found: Mapping[str, Mapping[str, float]], name: str = SUBJECT, key: str = "operations_per_s"
+) -> dict[str, float]:
     """How many times as many operations the subject answers as each of the others."""
     subject = found.get(name)
     if subject is None:
         return {}
-    rate = subject["operations_per_s"]
-    return {other: round(rate / one["operations_per_s"], 3) for other, one in found.items() if other != name}
+    rate = subject[key]
+    return {other: round(rate / one[key], 3) for other, one in found.items() if other != name}
 
 
 def report(measured: Measured, absent: Mapping[str, str]) -> dict[str, object]:

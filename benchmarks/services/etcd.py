@@ -5,11 +5,11 @@ import json
 import shutil
 import tempfile
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.peers.contender import MeasureError as NoServer
 from benchmarks.peers.stage import free_ports, server
@@ -18,6 +18,7 @@ from benchmarks.services.load import Connection, drive
 
 MEMORY = Path("/dev/shm")
 ELECTED_S = 20.0
+T = TypeVar("T")
 
 
 class Etcd(Contender):
@@ -35,9 +36,13 @@ class Etcd(Contender):
 
     def measure(self, tasks: int, seconds: float, folder: Path) -> Figures:
         """Run three members; tasks are spread over them."""
+        return self.with_members(folder, lambda ports: _measure(ports, tasks, seconds))
+
+    def with_members(self, folder: Path, measure: Callable[[list[int]], Coroutine[Any, Any, T]]) -> T:
+        """Run three members, and measure something at their ports."""
         try:
             with self._data(folder) as data, members(data) as ports:
-                return asyncio.run(_measure(ports, tasks, seconds))
+                return asyncio.run(measure(ports))
         except NoServer as error:
             raise MeasureError(str(error)) from error
 
@@ -77,11 +82,12 @@ async def _measure(ports: list[int], tasks: int, seconds: float) -> Figures:
         return await EtcdConnection.open(ports[next(turns) % len(ports)])
 
     async with asyncio.timeout(ELECTED_S):
-        await _await_leader(ports[0])
+        await await_leader(ports[0])
     return await drive(connect, tasks, seconds)
 
 
-async def _await_leader(port: int) -> None:
+async def await_leader(port: int) -> None:
+    """Wait until a member answers."""
     while True:
         try:
             connection = await EtcdConnection.open(port)
@@ -106,29 +112,46 @@ class EtcdConnection(Connection):
 
     async def put(self, key: str, value: str) -> None:
         """Write; a member that does not lead forwards it."""
-        await self._post("put", {"key": _text(key), "value": _text(value)})
+        await self.post("put", {"key": to_base64(key), "value": to_base64(value)})
 
     async def get(self, key: str) -> str | None:
         """Read, linearizable as by default."""
-        found = (await self._post("range", {"key": _text(key)})).get("kvs")
-        return b64decode(found[0]["value"]).decode() if found else None
+        found = (await self.post("range", {"key": to_base64(key)})).get("kvs")
+        return from_base64(found[0]["value"]) if found else None
 
-    async def _post(self, what: str, content: dict[str, str]) -> dict[str, Any]:
+    async def post(self, what: str, content: dict[str, Any]) -> dict[str, Any]:
+        """Call the gateway."""
         body = json.dumps(content).encode()
         head = f"POST /v3/kv/{what} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
         self._writer.write(head.encode() + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
         fields = dict(line.lower().split(b": ", 1) for line in answer.split(b"\r\n")[1:-2])
-        content_read = await self._reader.readexactly(int(fields[b"content-length"]))
+        content_read = await self._body(fields)
         if not answer.startswith(b"HTTP/1.1 200"):
             raise MeasureError(f"etcd answers {content_read.decode(errors='replace')[:200]}")
         found: dict[str, Any] = json.loads(content_read)
         return found
+
+    async def _body(self, fields: Mapping[bytes, bytes]) -> bytes:
+        """The content of an answer; a long one comes in chunks."""
+        if b"content-length" in fields:
+            return await self._reader.readexactly(int(fields[b"content-length"]))
+        chunks = []
+        while size := int(await self._reader.readuntil(b"\r\n"), 16):
+            chunks.append((await self._reader.readexactly(size + 2))[:-2])
+        await self._reader.readexactly(2)
+        return b"".join(chunks)
 
     def close(self) -> None:
         """Hang up."""
         self._writer.close()
 
 
-def _text(value: str) -> str:
-    return b64encode(value.encode()).decode()
+def to_base64(text: str) -> str:
+    """As the gateway wants keys and values."""
+    return b64encode(text.encode()).decode()
+
+
+def from_base64(text: str) -> str:
+    """As the gateway gives them."""
+    return b64decode(text).decode()

@@ -7,6 +7,7 @@ import asyncio
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from benchmarks.peers.contender import MeasureError as NoServer
 from benchmarks.peers.stage import free_ports, server
@@ -83,9 +84,28 @@ class RedisConnection(Connection):
 
     async def get(self, key: str) -> str | None:
         """Read at the primary."""
-        self._writer.write(_command("GET", key))
-        length = int((await self._line())[1:])
-        return None if length < 0 else (await self._reader.readexactly(length + 2))[:-2].decode()
+        found = await self.command("GET", key)
+        return None if found is None else found.decode()
+
+    async def command(self, *words: str) -> Any:
+        """Send a command; its answer, with bytes for texts."""
+        self._writer.write(_command(*words))
+        return await self._answer()
+
+    async def _answer(self) -> Any:
+        line = await self._line()
+        match line[:1]:
+            case b"$" if int(line[1:]) < 0:
+                return None
+            case b"$":
+                return (await self._reader.readexactly(int(line[1:]) + 2))[:-2]
+            case b"*":
+                return [await self._answer() for _ in range(int(line[1:]))]
+            case b":":
+                return int(line[1:])
+            case b"+":
+                return line[1:]
+        raise MeasureError(f"redis answers {line.decode(errors='replace')}")
 
     async def _expect(self, wanted: bytes) -> None:
         line = await self._line()

@@ -6,12 +6,14 @@ import pytest
 from ordercast.catalogue import protocol_names
 from ordercast.core import Gaps, Order, RemoteError
 from ordercast.judge import Replay, audit, verdict
+from ordercast.sim.run import simulate
 from ordercast.trace import Event, RunDescription, build_table
 from tests.audit.tampering import EVERYTHING, PLANS, foresees, honest, tampered
 from tests.audit.turnover import turnover
 from tests.deep import deep_after
 from tests.sim.mutant import Mutant
 from tests.sim.mutants import MUTANTS
+from tests.sim.tiers import tiers_scenario
 
 CLEAN_RUNS = 200
 PARTS = 64
@@ -83,6 +85,27 @@ def test_both_find_the_same_in_tampered_traces(plan: str, first: int) -> None:
                 assert columns_say(description, events, run.replay) == told, (plan, seed, number)
                 sizes.add(len(told))
     assert min(sizes) == 0 < max(sizes), "some change nothing that counts, others do"
+
+
+@pytest.mark.parametrize("first", deep_after(1, range(0, 48, 6)))
+def test_both_find_the_same_in_tiers(first: int) -> None:
+    judged, found = 0, set[str]()
+    for seed in range(first, first + 6):
+        scenario = tiers_scenario(seed)
+        if scenario is None:
+            continue
+        run = simulate(scenario)
+        assert run.violations == []
+        assert audit(run.description, run.table, replay=run.replay).violations == []
+        for number in range(6):
+            events = tampered(run.events(), 1000 * seed + number)
+            if foresees(events):
+                continue
+            told = oracles_say(run.description, events, run.replay)
+            assert columns_say(run.description, events, run.replay) == told, (seed, number)
+            found |= told
+            judged += 1
+    assert judged and found
 
 
 @pytest.mark.parametrize("part", deep_after(1, range(4)))

@@ -100,10 +100,10 @@ class EpochLab(Lab):
 
     def announce(self) -> None:
         """Let the controllers tell who the sequencer is."""
-        epoch = self.surviving
+        epoch, node = self.surviving, 21 + (self.surviving - 1) % 9
         steps = 2 * (epoch - 1)
-        latest = Step("added", epoch, 20 + epoch, steps, 0, (0, 0)) if steps else None
-        news = Announce(steps, ((epoch, 20 + epoch),), None, latest)
+        latest = Step("added", epoch, node, steps, 0, (0, 0)) if steps else None
+        news = Announce(steps, ((epoch, node),), None, latest)
         self._tell(news, self.told)
 
     def wait_ms(self, duration: int, *nodes: NodeId) -> None:

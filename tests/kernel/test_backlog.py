@@ -11,6 +11,7 @@ from ordercast.core.bundle import (
     pack_bundle,
     unpack_bundle,
 )
+from ordercast.core.general import pack_prepare
 from ordercast.kernel.backlog import ALONE, Backlog
 
 FIRST = message_id(3, 100)
@@ -214,3 +215,19 @@ def test_nothing_is_withdrawn_from_nothing() -> None:
     made.add((0,), 1, [b"a"])
     assert made.withdraw(FIRST + 5) is not None
     assert made.withdraw(FIRST + 5) is None and not made.bundles
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_locks_keys_is_alone_in_its_bundle(at_once: bool) -> None:
+    """Others in its bundle could wait for its locks, and its client for their answers."""
+    held, taker = backlog(), Taker()
+    lock = pack_prepare(["a"])
+    payloads = [b"x", b"y", lock, lock, b"z", b"z"]
+    if at_once:
+        held.add((0,), 5, payloads)
+    for payload in () if at_once else payloads:
+        held.add_one((0,), 5, payload)
+    while held.bundles:
+        held.offer(taker)
+    assert [bundle.payloads for bundle in taker.taken] == [[b"x", b"y"], [lock], [lock], [b"z", b"z"]]
+    assert (held.messages, held.waiting) == (0, 0)

@@ -6,6 +6,7 @@ import msgspec
 
 from ordercast.components.execution.client_table import ClientTable
 from ordercast.core import NodeId
+from ordercast.replication.llft.checkpoint import Record
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.messages import Accept, FirstAck, Head, ProposePrimary, SecondAck
 from ordercast.replication.llft.messaging import Messaging
@@ -177,9 +178,9 @@ def accept_nothing(self: Succession, source: NodeId, message: Accept) -> None:
     _on_accept(self, source, msgspec.structs.replace(message, orders=part))
 
 
-def stay_a_member(self: Replica, *args: Any) -> None:
+def stay_a_member(self: Replica, *args: Any, **options: Any) -> None:
     """Do not notice that this is a new life."""
-    _replica_init(self, *args)
+    _replica_init(self, *args, **options)
     if self.env.now > 100:
         start = self.on_start
         self.on_start = lambda saved: start({})  # type: ignore[method-assign]
@@ -199,12 +200,12 @@ def without_table(self: Performer, *args: Any) -> None:
     self.executor._table = ClientTable()
 
 
-def keep_log(self: Performer, place: int, snapshot: bytes) -> None:
+def keep_log(self: Performer, record: Record) -> None:
     """Take over a state, and perform again later what it contains."""
     logged = list(self._logged)
-    self.executor.restore(snapshot)
+    self.executor.restore(record.executor)
     self.executor._table = ClientTable()
-    self.executed = place
+    self.executed = record.place
     self._logged.clear()
     self._logged.extend(logged)
 
@@ -222,8 +223,8 @@ def report_nothing(self: Any, lineage: Any) -> None:
     """Say nothing of work that is undone."""
 
 
-def one_is_enough(self: Replica) -> int:
-    """A quorum of one."""
+def one_is_enough(self: Replica, seats: object) -> int:
+    """A majority of one."""
     return 1
 
 

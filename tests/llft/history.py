@@ -7,7 +7,18 @@ the state of a primary is the whole order of its group.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ordercast.core import Checkpoint, Delivered, Delivery, GroupId, NodeId, Replied, Undone, View
+from ordercast.core import (
+    Checkpoint,
+    Delivered,
+    Delivery,
+    GroupId,
+    Joined,
+    Left,
+    NodeId,
+    Replied,
+    Undone,
+    View,
+)
 from ordercast.core.bundle import unpack
 
 
@@ -52,12 +63,21 @@ class Life:
 class History:
     """What was called, answered and delivered."""
 
-    def __init__(self, groups: Sequence[Sequence[NodeId]]) -> None:
-        self.groups = tuple(tuple(members) for members in groups)
+    def __init__(self, groups: Sequence[Sequence[NodeId]], joiners: Sequence[NodeId] = ()) -> None:
+        """Those who join later are dealt out to the groups."""
+        self.groups = tuple(
+            (*members, *joiners[group :: len(groups)]) for group, members in enumerate(groups)
+        )
         self.home = {node: group for group, members in enumerate(self.groups) for node in members}
         self.called: dict[str, tuple[NodeId, GroupId]] = {}
         """By call: its client and its group."""
         self.answers: dict[str, Answer] = {}
+        self.inside = {node: node not in joiners for node in self.home}
+        """Whether a replica was told last that it is in its group."""
+        self.notices: dict[NodeId, list[Joined | Left | View]] = {node: [] for node in self.home}
+        """What each replica was told of itself and of views."""
+        self.early: list[tuple[NodeId, Delivery]] = []
+        """What replicas have delivered outside."""
         self.lives: dict[NodeId, Life] = {node: Life() for node in self.home}
         self.past: list[tuple[NodeId, Life]] = []
         """Lives that ended in a crash."""
@@ -81,6 +101,13 @@ class History:
             self._note_of_client(node, delivery)
 
     def _note_of_replica(self, node: NodeId, life: Life, delivery: Delivery) -> None:
+        if isinstance(delivery, Joined | Left | View):
+            self.notices[node].append(delivery)
+        if isinstance(delivery, Joined | Left):
+            self.inside[node] = isinstance(delivery, Joined)
+            life.stretches.append([])
+        elif not self.inside[node]:
+            self.early.append((node, delivery))
         match delivery:
             case Delivered(payload=payload, stamp=stamp, config=view) if stamp is not None:
                 texts = [item.payload.decode() for item in unpack(payload)]
@@ -129,6 +156,8 @@ class History:
         yield from self._bad_answers(orders, majority=majority)
         yield from self._bad_states()
         yield from self._bad_views()
+        for node, delivery in self.early:
+            yield "tenure", f"node {node} is in no group, and delivered {delivery}"
         if majority and self.undone:
             yield "certain", f"something is undone: {self.undone}"
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ordercast.core import (
     MILLISECOND,
-    Context,
     Deployment,
     GroupId,
     Message,
@@ -19,19 +18,21 @@ from ordercast.core import (
     NodeId,
     RemoteError,
     ServiceSpec,
-    StateMachine,
     message_id,
 )
 from ordercast.core.bundle import pack_bundle
 from ordercast.replication.llft.client import Client
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.messages import SecondAck
+from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.options import LlftOptions
 from ordercast.replication.llft.protocol import deploy
+from ordercast.replication.llft.receiver import GroupReceiver
 from ordercast.replication.llft.replica import Replica
 from ordercast.replication.llft.standing import Standing
 from ordercast.testing import ProcessDriver, RecordingEnv
 from tests.llft.history import History
+from tests.llft.story import Story
 
 Chosen = Callable[[NodeId, NodeId, Message], bool]
 """Chooses messages: by source, target and content."""
@@ -62,30 +63,6 @@ class Strike(NamedTuple):
     of all groups crash. If too many would be down, the message is lost, and nobody crashes."""
 
 
-class Story(StateMachine):
-    """Answers each operation with all operations so far."""
-
-    def __init__(self) -> None:
-        self.told: list[bytes] = []
-
-    def apply(self, operation: bytes, context: Context) -> bytes:
-        """Add it."""
-        self.told.append(operation)
-        return b"\0" + b" ".join(self.told)
-
-    def read(self, operation: bytes, context: Context) -> bytes:
-        """The story."""
-        return b"\0" + b" ".join(self.told)
-
-    def snapshot(self) -> bytes:
-        """The story."""
-        return b" ".join(self.told)
-
-    def restore(self, state: bytes) -> None:
-        """Take it back."""
-        self.told = state.split()
-
-
 class Lab:
     """All processes, by node."""
 
@@ -95,6 +72,7 @@ class Lab:
         *,
         groups: int = 1,
         clients: int = 1,
+        joiners: int = 0,
         service: ServiceSpec | None = None,
         **options: Any,
     ) -> None:
@@ -102,6 +80,7 @@ class Lab:
         deployment = Deployment(
             Deployment.disjoint(groups, replicas, clients).groups,
             clients,
+            joiners=joiners,
             service=service or ServiceSpec("story", Story),
         )
         self.plan = deploy(deployment, self.options)
@@ -128,6 +107,8 @@ class Lab:
         self.drivers: dict[NodeId, ProcessDriver[Any]] = {}
         self.disks: dict[NodeId, dict[str, bytes]] = {}
         self.names: dict[str, MessageId] = {}
+        self.wishes: dict[NodeId, bool] = {}
+        """Who has asked last to join (True) or to leave, and has not crashed since."""
         for node in self.factories:
             self._start(node)
         self.pump()
@@ -135,7 +116,7 @@ class Lab:
 
     def new_history(self) -> History:
         """What judges the promises."""
-        return History(self.groups)
+        return History(self.groups, self.plan.joiners)
 
     # Processes
 
@@ -156,6 +137,7 @@ class Lab:
             self._note(node)
             self.disks[node] = dict(self.drivers.pop(node).env.saved)
             self.paused.pop(node, None)
+            self.wishes.pop(node, None)
             self.history.crash(node)
 
     def may_crash(self, node: NodeId) -> bool:
@@ -164,13 +146,13 @@ class Lab:
             return False
         if node in self.clients:
             return True
-        majority = self.options.require_majority
-        others = [
-            other for other in self.groups[self.history.home[node]] if other not in (node, *self.paused)
-        ]
-        left = [self.replica(other) for other in others if other in self.drivers]
-        if majority:
-            return sum(one.remembers for one in left) >= left[0].quorum if left else False
+        others = [one for one in self.present(self.history.home[node]) if one not in (node, *self.paused)]
+        left = [self.replica(other) for other in others]
+        if self.options.require_majority:
+            known = {other for other in others if self.replica(other).remembers}
+            ours = [self.replica(one) for one in self.present(self.history.home[node]) if one == node]
+            seats = [one.performer.seats.since.keys() for one in left + ours]  # before a change, and after it
+            return bool(left) and all(len(known & some) >= left[0].majority_of(some) for some in seats)
         return any(one.standing in WITH_STATE for one in left)
 
     def pause(self, *nodes: NodeId) -> None:
@@ -187,9 +169,37 @@ class Lab:
 
     def replica(self, node: NodeId) -> Replica:
         """A replica that is up."""
+        replica = self.receiver(node).replica
+        assert replica is not None, f"node {node} is in no group"
+        return replica
+
+    def receiver(self, node: NodeId) -> GroupReceiver:
+        """A receiver that is up."""
         process = self.drivers[node].process
-        assert isinstance(process, Replica)
+        assert isinstance(process, GroupReceiver)
         return process
+
+    def present(self, group: GroupId = 0) -> list[NodeId]:
+        """The nodes that are up and have a replica of a group."""
+        nodes = self.history.groups[group]
+        return [node for node in nodes if node in self.drivers and self.receiver(node).replica is not None]
+
+    def join(self, node: NodeId) -> None:
+        """A receiver asks to join its group, if it is up and outside."""
+        if node in self.drivers and not self.receiver(node).joined:
+            self._ask(node, joins=True)
+
+    def leave(self, node: NodeId) -> None:
+        """A receiver asks to leave its group, if it is up and in it."""
+        if node in self.drivers and self.receiver(node).joined:
+            self._ask(node, joins=False)
+
+    def _ask(self, node: NodeId, *, joins: bool) -> None:
+        self.wishes[node] = joins
+        receiver, group = self.receiver(node), self.history.home[node]
+        receiver.join(group) if joins else receiver.leave(group)
+        self._collect(node)
+        self.pump()
 
     def client(self, number: int = 0) -> Client:
         """A client that is up."""
@@ -244,7 +254,9 @@ class Lab:
         message = self.plan.codec.decode(self.plan.codec.encode(message))
         self.sent.append((source, to, message))
         if isinstance(message, SecondAck) and source in self.drivers:
-            known = self.drivers[source].process.messaging.connections.get(message.link)
+            known = None
+            if source in self.clients or self.receiver(source).replica is not None:
+                known = self._messaging(source).connections.get(message.link)
             self.confirmed.append(known is not None and known.outgoing.produced >= message.index)
         strike = self.strike
         if strike is not None and strike.chosen(source, to, message):
@@ -360,7 +372,7 @@ class Lab:
 
     def primary(self, group: GroupId = 0) -> NodeId | None:
         """The primary of the latest view of a group."""
-        leading = [node for node in self.groups[group] if node in self.drivers and self.replica(node).leads]
+        leading = [node for node in self.present(group) if self.replica(node).leads]
         return max(leading, key=lambda node: self.replica(node).view, default=None)
 
     def members(self, node: NodeId) -> tuple[NodeId, ...]:
@@ -370,7 +382,7 @@ class Lab:
     @property
     def plan_nodes(self) -> int:
         """How many replicas there are in all groups."""
-        return sum(map(len, self.groups))
+        return sum(map(len, self.groups)) + len(self.plan.joiners)
 
     def connection(self, node: NodeId, client: int = 0) -> Connection:
         """A replica's end of the connection with a client."""
@@ -378,9 +390,16 @@ class Lab:
         found = [one for one in self.replica(node).messaging.connections.values() if one.remote == party]
         return found[-1]
 
+    def _messaging(self, node: NodeId) -> Messaging:
+        return (
+            self.client(self.clients.index(node)).messaging
+            if node in self.clients
+            else self.replica(node).messaging
+        )
+
     def kept(self, node: NodeId) -> int:
         """How many messages a process keeps."""
-        states = self.drivers[node].process.messaging.connections.values()
+        states = self._messaging(node).connections.values()
         return sum(len(one.incoming.kept) + len(one.outgoing.sent) for one in states)
 
     def count(self, *types: type[Message], source: NodeId | None = None) -> int:
@@ -395,9 +414,11 @@ class Lab:
 
     def whole(self, group: GroupId) -> bool:
         """Whether all replicas of a group are up, and members of one view."""
-        if any(node not in self.drivers for node in self.groups[group]):
+        if any(node not in self.drivers for node in self.history.groups[group]):
             return False
-        replicas = [self.replica(node) for node in self.groups[group]]
+        replicas = [self.replica(node) for node in self.present(group)]
+        if any(set(one.performer.seats.since) != set(self.present(group)) for one in replicas):
+            return False
         views = {(one.view, one.membership.members, one.membership.change) for one in replicas}
         return (
             len(views) == 1
@@ -437,7 +458,13 @@ class Lab:
 
     def _judge(self, *, uniform: bool) -> None:
         found, orders = self.details, []
-        for group, members in enumerate(self.groups):
+        found += [
+            ("joining", f"node {node} asked to {'join' if joins else 'leave'}")
+            for node, joins in self.wishes.items()
+            if bool(self.receiver(node).joined) != joins
+        ]
+        for group, _ in enumerate(self.groups):
+            members = self.present(group)
             if not self.whole(group):
                 states = {node: self.replica(node).explain().state for node in members}
                 found.append(("membership", f"group {group}: {states}"))
@@ -451,7 +478,8 @@ class Lab:
                 ]
         majority = self.options.require_majority
         found += self.history.broken(orders, majority=majority, uniform=uniform)
-        for node in self.factories:
+        inside = [node for group, _ in enumerate(self.groups) for node in self.present(group)]
+        for node in (*inside, *self.clients):
             if self.kept(node):
                 found.append(("emptied", f"node {node} keeps {self.kept(node)} messages"))
         found += [("refusals", text) for text in self.refused]

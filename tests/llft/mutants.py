@@ -210,8 +210,8 @@ MUTANTS = (
     Mutant(
         "a minority that goes on",
         Replica,
-        "quorum",
-        property(defects.one_is_enough),
+        "majority_of",
+        defects.one_is_enough,
         plays.a_minority_is_called,
         "answers",
     ),

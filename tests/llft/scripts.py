@@ -138,6 +138,62 @@ def a_silence(lab: Lab) -> None:
     lab.wait_ms(10)
 
 
+def a_newcomer(lab: Lab) -> None:
+    """A replica that was not in the group at the start joins under load."""
+    lab.call("a")
+    lab.join(NEWCOMER)
+    lab.call("b", 1)
+    lab.wait_ms(8)
+    lab.call("c")
+    lab.wait_ms(25)
+    lab.call("d", 1)
+    lab.wait_ms(20)
+
+
+def a_backup_leaves(lab: Lab) -> None:
+    """A backup leaves under load, and joins again."""
+    lab.call("a")
+    lab.leave(2)
+    lab.call("b", 1)
+    lab.wait_ms(25)
+    lab.call("c")
+    lab.join(2)
+    lab.wait_ms(40)
+    lab.call("d", 1)
+    lab.wait_ms(20)
+
+
+def the_primary_leaves(lab: Lab) -> None:
+    """The primary leaves under load, and the next one follows."""
+    lab.call("a")
+    lab.leave(0)
+    lab.call("b", 1)
+    lab.wait_ms(15)
+    lab.call("c")
+    lab.wait_ms(60)
+    lab.call("d", 1)
+    lab.wait_ms(20)
+
+
+def they_change_places(lab: Lab) -> None:
+    """A newcomer joins, the primary leaves, and then they change places again."""
+    lab.call("a")
+    lab.join(NEWCOMER)
+    lab.wait_ms(30)
+    lab.leave(0)
+    lab.call("b", 1)
+    lab.wait_ms(60)
+    lab.join(0)
+    lab.call("c")
+    lab.wait_ms(40)
+    lab.leave(NEWCOMER)
+    lab.call("d", 1)
+    lab.wait_ms(40)
+
+
+COMING: tuple[Script, ...] = (a_newcomer, a_backup_leaves, the_primary_leaves, they_change_places)
+"""Replicas join and leave: there is one that is in no group at the start."""
+NEWCOMER = 3
 SCRIPTS: tuple[Script, ...] = (
     an_exchange,
     a_view_change,
@@ -152,7 +208,9 @@ SCRIPTS: tuple[Script, ...] = (
 
 
 def lab_for(script: Script, **options: Any) -> Lab:
-    """Three replicas a group, and two clients."""
+    """Three replicas a group, and two clients; one more replica where they come and go."""
     if script is a_silence:
         options["close_ns"] = 100 * MILLISECOND
+    if script in COMING:
+        options["joiners"] = 1
     return Lab(3, groups=2 if script is two_groups else 1, clients=2, **options)

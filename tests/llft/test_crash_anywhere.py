@@ -11,7 +11,7 @@ from ordercast.core import Message, NodeId
 from ordercast.replication.llft.messages import MESSAGES
 from tests.deep import deep_after
 from tests.llft.lab import Strike, kinds
-from tests.llft.scripts import SCRIPTS, Script, a_partition, lab_for
+from tests.llft.scripts import COMING, SCRIPTS, Script, a_partition, lab_for
 
 STRIDE = 24
 """Each so many of the steps of a script is tried with each trouble; deep tests try the steps between them."""
@@ -45,7 +45,7 @@ def run(script: Script, options: str, strike: Strike) -> bool:
 
 @pytest.mark.parametrize("part", deep_after(1, PARTS), ids=lambda part: f"from-{part[0]}")
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+@pytest.mark.parametrize("script", (*SCRIPTS, *COMING), ids=lambda script: script.__name__)
 def test_trouble_at_any_step_breaks_no_promise(script: Script, options: str, part: range) -> None:
     for offset in part:
         for place, trouble in enumerate(TROUBLES):
@@ -60,7 +60,7 @@ def test_trouble_at_any_step_breaks_no_promise(script: Script, options: str, par
 def test_every_message_may_be_lost(kind: type[Message], target: NodeId | None) -> None:
     """The first of its type, and the first three; or the first ones to one process."""
     sent = 0
-    for script in SCRIPTS:
+    for script in (*SCRIPTS, *COMING):
         for options in OPTIONS:
             for count in (1, 3):
                 lab = lab_for(script, **OPTIONS[options])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ordercast.core import MILLISECOND
+from ordercast.replication.llft.messages import ProposeBackup
 from ordercast.replication.llft.options import LlftOptions
 from ordercast.replication.llft.standing import Standing
 from tests.llft.lab import Lab
@@ -278,4 +279,23 @@ def test_a_replica_outside_the_membership_may_vote() -> None:
     assert lab.primary() in (2, 3, 4)
     assert all(lab.standing(node) in (Standing.PRIMARY, Standing.BACKUP) for node in (2, 3, 4))
     assert lab.told(3) == ["a", "b"]
+    assert lab.finish() == set()
+
+
+def test_a_backup_that_hears_of_a_higher_precedence_tells_its_own_group() -> None:
+    """Figure 6, lines 18 to 22: it tells its group, resets and rejoins. Its request to join, which all get,
+    names the higher view; so its old primary gives up too, although it hears nobody of the other side.
+    """
+    lab = Lab(4, clients=2)
+    lab.cut((0, 1, 4), (2, 3, 5))
+    lab.wait_ms(12 * DETECT_MS)
+    lab.call("a", 0)
+    lab.call("b", 1)
+    assert (lab.standing(0), lab.standing(2)) == (Standing.PRIMARY, Standing.PRIMARY)
+    lab.blocked.clear()
+    lab.cut((0, 4), (2, 3, 5))
+    higher = lab.replica(2).view
+    assert lab.wait_ms(12 * DETECT_MS, until=lambda: lab.standing(0) is not Standing.PRIMARY)
+    told = [message.known for source, to, message in lab.sent_of(ProposeBackup) if (source, to) == (1, 0)]
+    assert told[-1] == higher and lab.replica(0).promised == higher
     assert lab.finish() == set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.core import MILLISECOND, SECOND, Nanos, NodeId, ServiceType
+from ordercast.replication.llft.receiver import GroupReceiver
 from ordercast.replication.llft.replica import Replica
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.spec import Scenario
@@ -41,8 +42,8 @@ class SlowWorld(World):
 
     def replica(self, node: NodeId) -> Replica:
         process = self.envs[node].process
-        assert isinstance(process, Replica)
-        return process
+        assert isinstance(process, GroupReceiver) and process.replica is not None
+        return process.replica
 
     def live(self, seconds: int) -> None:
         """Call 50 times a second, and look at the buffers each time."""

@@ -3,7 +3,9 @@ whatever is lost, at any step."""
 
 import pytest
 
-from ordercast.core import Message, NodeId
+from ordercast.core import Message, NodeId, message_name
+from ordercast.core.bundle import bundle_span
+from ordercast.core.chain import follow
 from tests.deep import deep_after
 from tests.llft.lab import Strike
 from tests.llft.mutants import Mutant
@@ -104,3 +106,26 @@ def test_promises_are_kept(play: Play) -> None:
 def test_a_defect_breaks_a_promise(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mutant.owner, mutant.attribute, mutant.value)
     assert mutant.breaks in mutant.play()
+
+
+def test_a_call_that_waits_says_for_which_group_and_what_is_lacking() -> None:
+    """From the client to the primary that it calls, and on to the group that does not answer."""
+    lab = TierLab(replicas=2)
+    lab.cut(lab.groups[0], lab.groups[1])
+    lab.call("a")
+    waits = {node: driver.process.explain().waits for node, driver in lab.drivers.items()}
+    client, primary, other = lab.clients[0], lab.groups[0][0], lab.groups[1][0]
+    (call,) = waits[client]
+    (ask,) = [wait for wait in waits[primary] if wait.subject.startswith("call ")]
+    assert call.on == (primary,) and ask.on == (other,)
+    assert ask.subject == f"call {message_name(lab.names['a'])}" and ask.groups == (0,)
+    assert ask.blocker.startswith("the answer of group 1 to ")
+    assert ask.payload is not None and bundle_span(ask.payload) == (lab.names["a"], 1)
+    chain = follow(client, call, waits)
+    assert [node for node, _ in chain.links] == [client, primary] and chain.cause == other
+    lab.crash(primary)
+    lab.wait_ms(20)
+    lab.heal()
+    lab.wait_ms(150)
+    assert all(not driver.process.explain().waits for driver in lab.drivers.values())
+    assert lab.finish() == set()

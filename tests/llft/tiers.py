@@ -11,7 +11,8 @@ from typing import Any
 
 from ordercast.core import Asking, Context, GroupId, ServiceSpec
 from tests.llft.history import History
-from tests.llft.lab import Lab, Story
+from tests.llft.lab import Lab
+from tests.llft.story import Story
 
 
 class Relay(Story):

@@ -16,7 +16,7 @@ from ordercast.scenario.crashes import Phase
 from ordercast.scenario.file import load_scenario
 from ordercast.scenario.part import part_of
 from ordercast.scenario.simpler import squeezed
-from ordercast.scenario.spec import Scenario, SubmissionSpec, WorkloadSpec
+from ordercast.scenario.spec import Scenario, ScenarioError, SubmissionSpec, WorkloadSpec
 from ordercast.scenario.swarm import swarm_scenario
 from ordercast.scenario.turnover import draw_changes
 from ordercast.sim.build import build_world
@@ -181,3 +181,18 @@ def test_a_part_of_a_scenario_keeps_groups_that_are_empty() -> None:
     plain = part_of(whole, Scenario.plan, groups=(0, 2))
     assert plain is not None and (plain.membership, plain.groups, plain.receivers) == ((), 1, 2)
     assert part_of(whole, Scenario.plan, groups=(1, 2)) is None, "some group needs a receiver"
+
+
+def test_a_receiver_with_a_home_joins_that_group_only() -> None:
+    scenario = Scenario(protocol="llft", groups=2, receivers=1, joiners=2, service="counter")
+    plan = scenario.plan()
+    assert plan.homes == {0: 0, 1: 1, 2: 0, 3: 1}
+    moved = {
+        (change.node, change.group)
+        for seed in range(50)
+        for change in draw_changes(plan, Phase(400.0), Random(seed))
+    }
+    assert moved == {(2, 0), (3, 1)}
+    strange = msgspec.structs.replace(scenario, join=(Join(at_ms=5.0, node=2, group=1),))
+    with pytest.raises(ScenarioError, match=r"join\[0\].group: node 2 can only be in group 0"):
+        simulate(strange)

@@ -3,7 +3,7 @@
 `tests/llft/mutants.py` breaks more of its rules, each in a play of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from ordercast.core import Env, Node, Plan, Process
 from ordercast.replication.llft.client import Client
 from ordercast.replication.llft.lineage import Views
 from ordercast.replication.llft.messages import NewPrimaryView
+from ordercast.replication.llft.receiver import GroupReceiver
 from ordercast.replication.llft.replica import Replica
 from ordercast.scenario.faults import FaultSpec, Heal, Partition
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
@@ -25,8 +26,7 @@ Alter = Callable[[Process], None]
 class Careless(Replica):
     """Needs nobody for a view."""
 
-    @property
-    def quorum(self) -> int:
+    def majority_of(self, seats: Sized) -> int:
         """One, whatever was promised."""
         return 1
 
@@ -63,13 +63,26 @@ def hasty(process: Process) -> None:
         process.performer._gated = False
 
 
+def _altered_at_start(alter: Alter, receiver: GroupReceiver) -> GroupReceiver:
+    """A receiver whose replica is altered as soon as there is one."""
+    start = receiver.on_start
+
+    def on_start(saved: Mapping[str, bytes]) -> None:
+        start(saved)
+        if receiver.replica is not None:
+            alter(receiver.replica)
+
+    receiver.on_start = on_start  # type: ignore[method-assign]
+    return receiver
+
+
 def altered(alter: Alter, node: Node) -> Node:
     """A node whose process is altered."""
 
     def make(env: Env) -> Process:
         process = node.factory(env)
         alter(process)
-        return process
+        return _altered_at_start(alter, process) if isinstance(process, GroupReceiver) else process
 
     return replace(node, factory=make)
 

@@ -5,7 +5,7 @@ import pytest
 from tests.deep import deep_after
 from tests.sim.tiers import run_tiers, tiers_scenario
 
-CHUNK = 60
+CHUNK = 15
 
 
 @pytest.mark.parametrize("first", deep_after(2, range(0, 1200, CHUNK)))

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from ordercast.replication.llft.receiver import GroupReceiver
 from ordercast.replication.llft.replica import Replica
 from ordercast.scenario.spec import Scenario
 from ordercast.scenario.swarm import swarm_scenario
@@ -17,7 +18,7 @@ SERVICES = {2: "shop, stock", 3: "shop, stock, counter"}
 def tiers_scenario(seed: int) -> Scenario | None:
     """A scenario of the swarm with a shop and a stock; None if its groups do not suit."""
     drawn = swarm_scenario("llft", seed)
-    if drawn.groups not in SERVICES or drawn.workload.kind not in ("open", "closed"):
+    if drawn.groups not in SERVICES:
         return None
     return msgspec.structs.replace(drawn, service=SERVICES[drawn.groups])
 
@@ -53,7 +54,8 @@ def _wrong(run: Run, world: World) -> list[str]:
 
 def _primary(world: World, group: int) -> Replica | None:
     processes = [world.envs[node].process for node in world.plan.groups[group] if world.envs[node].host.up]
-    leading = [one for one in processes if isinstance(one, Replica) and one.leads]
+    replicas = [one.replica for one in processes if isinstance(one, GroupReceiver)]
+    leading = [one for one in replicas if one is not None and one.leads]
     return max(leading, key=lambda one: one.view, default=None)
 
 

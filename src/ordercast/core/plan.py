@@ -154,6 +154,8 @@ class Plan:
     """How many numbered packets a receiver holds; it may drop more, and notify of them."""
     joiners: tuple[NodeId, ...] = ()
     """Receivers that are in no group at the start, and may join later."""
+    homes: Mapping[NodeId, GroupId] = field(default_factory=dict)
+    """Receivers that can be in one group only, and in which; all others may join any."""
     removed: frozenset[NodeId] = frozenset()
     """Nodes that were removed from a live cluster. They keep their ids, and take no part any more."""
     changes: int = 0

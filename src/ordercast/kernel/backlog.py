@@ -2,6 +2,9 @@
 
 A message gets its identity when it is submitted. Messages to the same groups that pile up while a host is
 busy go into one bundle, until it is full. A single message makes a bundle too.
+
+What locks keys for a general transaction is alone in its bundle. A bundle is answered as a whole, and the
+others might wait for just these locks, which the client only gives up after its answer.
 """
 
 import sys
@@ -10,6 +13,7 @@ from collections.abc import Sequence
 
 from ordercast.core import Caller, Groups, LocalError, Member, MessageId, Nanos
 from ordercast.core.bundle import BUNDLE_MESSAGES_MAX, HEAD_BYTES, bundle_size, pack_bundle
+from ordercast.core.general import PREPARE
 
 ALONE = 0
 """A bundle size with which each message gets its own bundle."""
@@ -20,7 +24,7 @@ _EACH = bundle_size(0)
 class OpenBundle:
     """Messages that will leave together."""
 
-    __slots__ = ("first", "groups", "payloads", "read", "room", "times")
+    __slots__ = ("alone", "first", "groups", "payloads", "read", "room", "times")
 
     def __init__(
         self,
@@ -30,11 +34,14 @@ class OpenBundle:
         times: list[Nanos],
         payloads: list[bytes],
         read: bool = False,
+        alone: bool = False,
     ) -> None:
         self.groups = groups
         self.first = first
         self.read = read
         """Whether these are reads of a service; they share no bundle with other messages."""
+        self.alone = alone
+        """Whether nothing may be added."""
         self.room = room
         self.times = times
         self.payloads = payloads
@@ -80,15 +87,17 @@ class Backlog:
         """Take messages for these groups; return the identity of the first."""
         first = message = self.next_message
         bundle = self.bundles[-1] if self.bundles else None
-        if bundle is not None and (bundle.groups != groups or bundle.read != read):
+        if bundle is not None and (bundle.groups != groups or bundle.read != read or bundle.alone):
             bundle = None
         room = bundle.room if bundle is not None else 0
         for payload in payloads:
             cost = _EACH + len(payload)
-            if room < cost or bundle is None or len(bundle.payloads) >= BUNDLE_MESSAGES_MAX:
+            alone = payload.startswith(PREPARE)
+            full = room < cost or bundle is None or len(bundle.payloads) >= BUNDLE_MESSAGES_MAX
+            if full or alone or bundle is None or bundle.alone:
                 if bundle is not None:
                     bundle.room = room
-                bundle = OpenBundle(groups, message, self._bundle_bytes, [], [], read)
+                bundle = OpenBundle(groups, message, self._bundle_bytes, [], [], read, alone)
                 self.bundles.append(bundle)
                 room = self._bundle_bytes
             room -= cost
@@ -109,16 +118,16 @@ class Backlog:
         self.messages += 1
         cost = _EACH + len(payload)
         self.waiting += cost
-        bundles = self.bundles
-        if bundles:
+        bundles, alone = self.bundles, payload.startswith(PREPARE)
+        if bundles and not alone:
             last = bundles[-1]
-            fits = last.room >= cost and len(last.payloads) < BUNDLE_MESSAGES_MAX
+            fits = last.room >= cost and len(last.payloads) < BUNDLE_MESSAGES_MAX and not last.alone
             if fits and last.groups == groups and last.read == read:
                 last.room -= cost
                 last.times.append(now)
                 last.payloads.append(payload)
                 return message
-        bundles.append(OpenBundle(groups, message, self._bundle_bytes - cost, [now], [payload], read))
+        bundles.append(OpenBundle(groups, message, self._bundle_bytes - cost, [now], [payload], read, alone))
         return message
 
     def reserve(self) -> MessageId:

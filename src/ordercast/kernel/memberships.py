@@ -22,6 +22,9 @@ class Memberships:
         self.screen(group)
         if not isinstance(process, Receiver):
             raise LocalError(f"node {self._node} ({type(process).__name__}) cannot join or leave groups")
+        home = self._plan.homes.get(self._node, group)
+        if home != group:
+            raise LocalError(f"node {self._node} can only be in group {home}, not in group {group}")
         self._check_turn(process, request, group)
         self._asked[group] = request
         return process

@@ -74,6 +74,9 @@ def _check_change(scenario: Scenario, plan: Plan, change: ChangeSpec, key: str) 
     receivers = set(plan.joiners).union(*plan.groups.values())
     if change.node not in receivers:
         raise ScenarioError(f"{key}.node", f"node {change.node} is not a receiver, so it is in no group")
+    home = plan.homes.get(change.node, change.group)
+    if home != change.group:
+        raise ScenarioError(f"{key}.group", f"node {change.node} can only be in group {home}")
 
 
 def _check_turn(inside: set[tuple[NodeId, GroupId]], change: ChangeSpec, key: str) -> None:

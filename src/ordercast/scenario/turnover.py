@@ -49,5 +49,5 @@ def _movable(plan: Plan) -> list[tuple[NodeId, GroupId]]:
         (node, group)
         for node in sorted(receivers)
         for group, members in plan.groups.items()
-        if not members or node != members[0]
+        if (not members or node != members[0]) and plan.homes.get(node, group) == group
     ]

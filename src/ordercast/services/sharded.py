@@ -143,15 +143,22 @@ def _bank(rng: Random, number: int, reads: bool, size: int) -> Drawn:
     return (GENERAL, (pair, [])) if rng.random() < 0.3 else ("transfer", (*pair, rng.randint(1, 9)))
 
 
-def _retwis(rng: Random, number: int, reads: bool, size: int) -> Drawn:
-    users = [f"{rng.randrange(KEYS)}" for _ in range(10)]
-    what = rng.random()
-    if what < 0.05:
-        return "add_user", tuple(f"{kind}/{users[0]}" for kind in ("user", "followers", "timeline"))
-    if what < 0.2:
-        return "follow", (f"follows/{users[0]}", f"followers/{users[1]}", users[0])
-    timelines = [f"timeline/{user}" for user in users[: rng.randint(1, 5 if what < 0.5 else 10)]]
-    return ("post", (timelines, f"{number:x}".ljust(size, "."))) if what < 0.5 else ("timeline", (timelines,))
+def retwis(count: int) -> ServiceWorkload:
+    """So many users, all alike."""
+
+    def generate(rng: Random, number: int, reads: bool, size: int) -> Drawn:
+        users = [f"{rng.randrange(count)}" for _ in range(10)]
+        what = rng.random()
+        if what < 0.05:
+            return "add_user", tuple(f"{kind}/{users[0]}" for kind in ("user", "followers", "timeline"))
+        if what < 0.2:
+            return "follow", (f"follows/{users[0]}", f"followers/{users[1]}", users[0])
+        timelines = [f"timeline/{user}" for user in users[: rng.randint(1, 5 if what < 0.5 else 10)]]
+        if what < 0.5:
+            return "post", (timelines, f"{number:x}".ljust(size, "."))
+        return "timeline", (timelines,)
+
+    return ServiceWorkload(Retwis, generate)
 
 
 LISTS = DrawnKeys(8, name="list")
@@ -166,7 +173,7 @@ def _list_append(rng: Random, number: int, reads: bool, size: int) -> Drawn:
 SHARDED = {
     "bank": ServiceWorkload(Bank, _bank, _move, Sum("total", KEYS * START)),
     "list_append": ServiceWorkload(ListAppend, _list_append),
-    "retwis": ServiceWorkload(Retwis, _retwis),
+    "retwis": retwis(KEYS),
     "ycsb": ycsb(DrawnKeys(KEYS)),
     "ycsb_two": two_keys(DrawnKeys(KEYS), 0.5),
     "ycsb_zipf": ycsb(DrawnKeys(KEYS, SKEW)),

@@ -80,6 +80,13 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """The exception that ended the run, if a handler of the protocol raised one."""
 
     @property
+    def receivers(self) -> frozenset[NodeId]:
+        """The nodes that are in a group, or are of the same role: they may join one."""
+        founders = {node for members in self.groups.values() for node in members}
+        roles = {node.role for node in self.nodes if node.id in founders}
+        return frozenset(node.id for node in self.nodes if node.role in roles)
+
+    @property
     def messages_wanted(self) -> int | None:
         """The number of messages in the workload of a simulated scenario; None if the run has none."""
         workload = self.scenario.get("workload")

@@ -14,7 +14,7 @@ from ordercast.core import GroupId, NodeId
 from ordercast.judge.columns.columns import Flags, Ints, null_of
 from ordercast.judge.columns.population import Population
 from ordercast.judge.columns.trace import Trace
-from ordercast.trace import CARRYING, CONFIGURING, Kind
+from ordercast.trace import CARRYING, CHANGING, CONFIGURING, ENTERING, Kind
 
 Name = tuple[int, int | None]
 """The number of a view, and its precedence; None for an initial view of which nothing tells it."""
@@ -62,9 +62,8 @@ class Branch:
     def __init__(self, trace: Trace, group: GroupId, firsts: Ints, population: Population) -> None:
         self._trace = trace
         self.group = group
-        self.receivers = trace.description.groups[group]
         self._mine = firsts == group
-        self._up = [node for node in self.receivers if population.standing(node) != "down"]
+        self._up = [node for node in self._at_end() if population.standing(node) != "down"]
         found = self._read()
         self.unreadable = [view for view in found if not view.readable]
         self.rows = [view for view in found if view.readable]
@@ -74,6 +73,18 @@ class Branch:
         for view in self.rows:
             if view.name[0]:
                 self.first.setdefault(view.name, view)
+
+    def _at_end(self) -> list[NodeId]:
+        """The nodes that were told last that they are in the group."""
+        trace, founders = self._trace, frozenset(self._trace.description.groups[self.group])
+        inside, lost = set(founders), {int(row) for rows in trace.lost.values() for row in rows}
+        rows = trace.rows(Kind.RECOVER, *CHANGING)
+        entering = trace.is_kind(*ENTERING)
+        for row in rows[self._mine[rows] | np.isin(rows, list(lost))].tolist():
+            node = int(trace.node[row])
+            goes_in = node in founders if row in lost else bool(entering[row])
+            (inside.add if goes_in else inside.discard)(node)
+        return sorted(inside)
 
     def _read(self) -> list[ViewRow]:
         trace = self._trace
@@ -173,6 +184,18 @@ class Branch:
             found.append(ClockRange(name[1], begin, end))
             end = begin if end is None or begin is None else min(begin, end)
         return [*found, ClockRange(None, None, end)]
+
+    def common(self, clock: int, issuer: int) -> tuple[int, int]:
+        """The last place that another branch has in common with this one, where a place of it is given."""
+        name = next((name for name in self.first if name[1] == issuer), self.initial)
+        while name not in self.names:
+            view = self.first.get(name)
+            if view is None or view.before is None or view.begin is None:
+                return 0, 0
+            name, clock = self._known(view.before), min(clock, view.begin)
+        later = self.chain[: self.chain.index(name)]
+        ends = [begin for one in later if one in self.first and (begin := self.first[one].begin) is not None]
+        return min([clock, *ends]), name[1] or 0
 
     def holds(self, clock: Ints, issuer: Ints, from_begin: Flags) -> Flags:
         """Which of some places are on the branch; `from_begin`: where a view begins counts as in it."""

@@ -42,8 +42,7 @@ class _Judged:
         self._side = side
         self._trace = side.trace
         self._findings = findings
-        groups = self._trace.description.groups
-        self._receivers = max(1, len({node for members in groups.values() for node in members}))
+        self._receivers = max(1, len(self._trace.description.receivers))
 
     def views(self, branch: Branch) -> None:
         """Judge all rows of views."""
@@ -100,7 +99,7 @@ class _Judged:
                 continue
             rows = void[(owners == (node, group)).all(axis=1)]
             rows = side.remembered(rows, node, group, len(self._trace.kind))
-            told = np.zeros(len(rows), bool)
+            told = rows < side.last_left(node, group)
             for notice in side.notices:
                 if (notice.node, notice.group) == (node, group) and notice.clock is not None:
                     told |= (rows < notice.row) & (side.clock[rows] > notice.clock)

@@ -10,7 +10,18 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ordercast.core import GroupId, NodeId
-from ordercast.trace import ANSWERING, CARRYING, CONFIGURING, READ, Event, Kind, RunDescription
+from ordercast.trace import (
+    ANSWERING,
+    CARRYING,
+    CONFIGURING,
+    ENTERING,
+    LEAVING,
+    LOST,
+    READ,
+    Event,
+    Kind,
+    RunDescription,
+)
 
 INITIAL = 0
 """The number of the view in which a group begins; nobody needs to install it."""
@@ -66,7 +77,9 @@ class Branch:
     def __init__(self, description: RunDescription, group: GroupId, events: Iterable[Event]) -> None:
         """`events` are all rows of the run; of a view, the first row counts here."""
         self.group = group
-        self.receivers = description.groups[group]
+        self._founders = frozenset(description.groups[group])
+        self._inside = set(self._founders)
+        """Who was told last that it is in the group."""
         self.rows: list[Installed] = []
         """Each installation of a view but the initial one."""
         self.unreadable: list[Event] = []
@@ -85,7 +98,7 @@ class Branch:
         self.views: dict[ViewName, Installed] = {}
         for row in self.rows:
             self.views.setdefault(row.name, row)
-        self.last = {node: self._last_of(node) for node in self.receivers if node not in self._down}
+        self.last = {node: self._last_of(node) for node in sorted(self._inside - self._down)}
         """For each receiver that is up at the end, its view; None if it came back and was told none."""
         self.head = self._find_head()
         self.chain: list[ViewName] = []
@@ -101,10 +114,18 @@ class Branch:
         elif event.kind is Kind.RECOVER:
             self._down.discard(event.node)
             self._current[event.node] = None
+            if event.label == LOST and event.node not in self._founders:
+                self._inside.discard(event.node)
+            elif event.label == LOST:
+                self._inside.add(event.node)
         elif not event.groups or event.groups[0] != self.group:
             return
         elif event.kind in CONFIGURING:
             self._take_view(event)
+        elif event.kind in ENTERING:
+            self._inside.add(event.node)
+        elif event.kind in LEAVING:
+            self._inside.discard(event.node)
         elif event.kind in CARRYING and self._first_issuer is None and event.stamp_clock is not None:
             self._first_issuer = event.stamp_issuer
 
@@ -190,6 +211,18 @@ class Branch:
             return False
         return name.number == INITIAL or (clock is not None and clock <= end)
 
+    def leaves_at(self, event: Event) -> tuple[int, int]:
+        """The last place that the view of a row which is not on the branch has in common with the branch."""
+        issuer, clock = event.stamp_issuer, event.stamp_clock or 0
+        name = next((name for name in self.views if name.precedence == issuer), self.initial)
+        while not self.has_view(name):
+            row = self.views.get(name)
+            if row is None:
+                return 0, 0
+            name, clock = row.previous, min(clock, row.clock)
+        end = next((part.end for part in self._parts if part.view == name), None)
+        return clock if end is None else min(clock, end), name.precedence or 0
+
     def crossings(self) -> Iterator[tuple[Installed, str]]:
         """Views that do not go on from the one that they follow, and what is wrong."""
         for row in self.views.values():
@@ -202,5 +235,5 @@ class Branch:
                 yield row, f"which begins later, at {before.clock}"
 
 
-JUDGED = (*CARRYING, *ANSWERING, Kind.CHECKPOINT, *CONFIGURING)
+JUDGED = (*CARRYING, *ANSWERING, Kind.CHECKPOINT, *CONFIGURING, *ENTERING)
 """The kinds of rows that are on a branch."""

@@ -54,14 +54,14 @@ class Branches(Oracle):
         for event, name in branch.initials:
             if name != branch.initial:
                 self._tell(event, branch, f"and named {name} as the first one; it was {branch.initial}")
-        receivers = {node for members in self.description.groups.values() for node in members}
+        receivers = len(self.description.receivers)
         for row in branch.rows:
             first = branch.views[row.name]
             if (row.previous, row.clock) != (first.previous, first.clock):
                 ours, theirs = (f"behind {one.previous} at {one.clock}" for one in (row, first))
                 what = f"{ours}; node {first.event.node} installed it {theirs}"
                 self._tell(row.event, branch, what, first.event)
-            primary = (row.name.precedence or 0) % max(1, len(receivers))
+            primary = (row.name.precedence or 0) % max(1, receivers)
             if primary not in (row.event.members or ()):
                 self._tell(row.event, branch, f"without node {primary}, its primary")
         for row, wrong in branch.crossings():
@@ -108,10 +108,11 @@ class Branches(Oracle):
             if node in population.down:
                 continue
             retreats = side.retreats.get((node, group), ())
+            left = side.left.get((node, group), -1)
             untold: dict[bool, list[Event]] = {}
             for row in rows:
                 event = side.events[row]
-                told = any(r.row > row and r.clock < (event.stamp_clock or 0) for r in retreats)
+                told = row < left or any(r.row > row and r.clock < (event.stamp_clock or 0) for r in retreats)
                 if row in side.void and not told and side.memory.remembers(event, row, len(side.events)):
                     untold.setdefault(event.kind in ANSWERING, []).append(event)
             for answers, events in sorted(untold.items()):

@@ -2,7 +2,9 @@
 
 The promises of such a run hold within the branch that survives. So before anything else is judged, void rows
 are taken out here, in one place, when all rows are known. A void delivery, view or checkpoint becomes a row
-of the kind `undone`: its node was up and heard something, and nothing follows from it. If all answers to an
+of the kind `undone`: its node was up and heard something, and nothing follows from it. A node that joined on
+a side branch has not joined. One that left there has left, at the last place that this branch has in common
+with the one that survives; it is told nothing any more. If all answers to an
 operation are void, each becomes a row of the kind `unconfirmed`: its client cannot know what becomes of it.
 The property `branches` sees the rows as they were.
 
@@ -16,7 +18,17 @@ from typing import NamedTuple
 from ordercast.core import GroupId, MessageId, NodeId
 from ordercast.judge.online.branch import JUDGED, Branch, ViewName
 from ordercast.judge.online.memory import Memory
-from ordercast.trace import ANSWERING, CARRYING, UNDOING, Event, Kind, RunDescription
+from ordercast.trace import (
+    ANSWERING,
+    CARRYING,
+    ENTERING,
+    LEAVING,
+    REQUESTS,
+    UNDOING,
+    Event,
+    Kind,
+    RunDescription,
+)
 
 TAKEN_BACK = (*CARRYING, *ANSWERING)
 """The kinds of rows that a notice takes back."""
@@ -46,6 +58,13 @@ class SideBranches:
         """For each node and group, the rows of deliveries and answers that have a place."""
         self.retreats: dict[tuple[NodeId, GroupId], list[Retreat]] = {}
         """The notices of each node about each group, in order."""
+        self.moved: dict[int, Event] = {}
+        """Rows of nodes that left on a side branch, with the place that counts."""
+        self.left: dict[tuple[NodeId, GroupId], int] = {}
+        """The last row with which each node left each group."""
+        self._joined: dict[tuple[NodeId, GroupId], int] = {}
+        self._asked: dict[tuple[NodeId, GroupId], list[int]] = {}
+        """What each node has asked for since it left last."""
         self.placeless: list[Event] = []
         """Notices that do not say what they take back."""
 
@@ -64,16 +83,35 @@ class SideBranches:
                 if retreat.misled:
                     self.void.update(self.taken_back(retreat))
         held = {e.message for row, e in enumerate(events) if e.kind in ANSWERING and row not in self.void}
-        return [_voided(event, held) if row in self.void else event for row, event in enumerate(events)]
+        return [
+            _voided(event, held) if row in self.void else self.moved.get(row, event)
+            for row, event in enumerate(events)
+        ]
 
     def _take(self, row: int, event: Event, branch: Branch) -> None:
         if event.kind in UNDOING:
             self._take_notice(row, event, branch)
+        elif event.kind in REQUESTS:
+            self._asked.setdefault((event.node, branch.group), []).append(row)
+        elif event.kind in LEAVING:
+            self._take_leave(row, event, branch)
         elif event.kind in JUDGED:
+            if event.kind in ENTERING:
+                self._joined[event.node, branch.group] = row
             if not branch.has(event):
                 self.void.add(row)
             if event.kind in TAKEN_BACK and None not in (event.stamp_clock, event.stamp_issuer):
                 self.given.setdefault((event.node, branch.group), []).append(row)
+
+    def _take_leave(self, row: int, event: Event, branch: Branch) -> None:
+        key = (event.node, branch.group)
+        self.left[key] = row
+        asked = self._asked.pop(key, [])
+        if self._joined.get(key) in self.void:  # it was never in the branch that survives, and need not be
+            self.void.update((row, *asked))
+        elif not branch.has(event):
+            clock, issuer = branch.leaves_at(event)
+            self.moved[row] = event._replace(stamp_clock=clock, stamp_issuer=issuer)
 
     def _take_notice(self, row: int, event: Event, branch: Branch) -> None:
         if event.stamp_clock is None:

@@ -45,13 +45,7 @@ def run_service_bench(spec: ServiceBenchSpec, keep: Path | None = None) -> Servi
 
 def prepare(spec: ServiceBenchSpec, folder: Path) -> Cluster:
     """Write the cluster's file and key, and the spec for the client."""
-    file = folder / "cluster.toml"
-    if file.exists():
-        raise LocalError(f"{folder} already has a cluster; name a new folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    if not spec.plaintext:
-        create_keys(folder / "cluster.key")
-    text = NewCluster(
+    new = NewCluster(
         name=GROUP,
         protocol=spec.protocol,
         receivers=spec.replicas,
@@ -60,11 +54,23 @@ def prepare(spec: ServiceBenchSpec, folder: Path) -> Cluster:
         options=spec.options,
         plaintext=spec.plaintext,
         service=find_service(spec.service),
-    ).text()
-    text = text.replace('kind = "udp"', f'kind = "{spec.transport}"')
-    text = text.replace("# trace = true", f"trace = {str(spec.trace).lower()}")
-    file.write_text(_with_ports(text), encoding="utf-8")
+    )
+    cluster = write_cluster(new, folder, transport=spec.transport, trace=spec.trace)
     (folder / "spec.json").write_bytes(msgspec.json.encode(spec))
+    return cluster
+
+
+def write_cluster(new: NewCluster, folder: Path, *, transport: str = "udp", trace: bool = False) -> Cluster:
+    """Write the file and the key of a cluster, with ports that are free now."""
+    file = folder / "cluster.toml"
+    if file.exists():
+        raise LocalError(f"{folder} already has a cluster; name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not new.plaintext:
+        create_keys(folder / "cluster.key")
+    text = new.text().replace('kind = "udp"', f'kind = "{transport}"')
+    text = text.replace("# trace = true", f"trace = {str(trace).lower()}")
+    file.write_text(_with_ports(text), encoding="utf-8")
     return load_cluster(file, service_folder=Path.cwd())
 
 

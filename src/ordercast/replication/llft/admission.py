@@ -154,6 +154,7 @@ class Admission:
             performer.executor.snapshot(),
             self._replica.messaging,
             performer.asker.answered.groups,
+            performer.seats,
         )
 
     def _update(self) -> None:
@@ -260,20 +261,19 @@ class Admission:
         if replica.standing is Standing.BACKUP:
             if performer.executed < record.place <= performer.place and not performer.active:
                 install(record, replica.messaging, keeps_delivered=True)
-                performer.update(record.place, record.executor)
-                performer.asker.answered.groups = record.answered
+                performer.update(record)
                 self._env.send(fetch.source, StateAsk(fetch.offer.view, fetch.offer.place, ()))
             return
         if replica.standing is not Standing.ADMITTED:
             return
         replica.undo(record.lineage)
         install(record, replica.messaging)
-        performer.restore(record.place, record.lineage, record.executor, replica.membership.members)
-        performer.asker.answered.groups = record.answered
+        performer.restore(record, replica.membership.members)
         performer.active = replica.options.replication == "semi-active"
         replica.log = OrderLog(record.place)
         replica.view, replica.begin = record.lineage[-1]
         replica.remembers = True
+        replica.seating.on_state()
         replica.succession.behind = False
         replica.turn(Turn.RESTORE)
         replica.heard_at = self._env.now
@@ -293,10 +293,10 @@ class Admission:
         """How long it waits for a primary before it appoints itself: not all at a time, and those that have a
         later state first."""
         replica, unit = self._replica, self._replica.options.regroup_ns
-        seats = replica.setting.parties[replica.party]
-        turns = 1 + sum(node < self._env.me for node in seats)
+        nodes = replica.setting.parties[replica.party]
+        turns = 1 + sum(node < self._env.me for node in nodes)
         if replica.succession.behind:
-            turns += 2 * len(seats)
+            turns += 2 * len(nodes)
         return unit * turns + self._env.rng.randrange(unit // 2 + 1)
 
     def on_primary(self, view: ViewId) -> None:
@@ -332,7 +332,7 @@ class Admission:
         replica.membership.note(message.precedence)
         mine = message.precedence % replica.setting.nodes == self._env.me
         if not mine:
-            replica.on_members(source, view, message.change, message.members)
+            self.on_members(source, view, message.change, message.members)
             return
         if view < replica.promised:
             self._env.send(source, Superseded(replica.promised))
@@ -347,3 +347,20 @@ class Admission:
         replica.membership.adopt(message.members, message.change)
         replica.heard_at = self._env.now
         self._env.send(source, MembersAck(view, message.precedence, message.change))
+
+    def on_members(self, source: NodeId, view: ViewId, change: int, members: tuple[int, ...]) -> None:
+        """The primary has added or removed members (Figure 10, lines 43 to 46)."""
+        replica, membership = self._replica, self._replica.membership
+        if view != replica.promised or source != replica.setting.primary_node(view) or replica.leads:
+            return
+        if change < membership.change:
+            return  # it is older than what this member knows
+        if replica.precedence not in members:
+            membership.note(*members)
+            replica.exclude("the primary has removed it", view)
+            return
+        if change > membership.change:
+            membership.adopt(members, change)
+            if replica.standing in (Standing.BACKUP, Standing.ADMITTED):
+                self._env.send(source, MembersAck(view, replica.precedence, change))
+        replica.heard_at = self._env.now

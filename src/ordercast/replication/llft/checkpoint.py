@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from ordercast.core import LocalError, RemoteError
+from ordercast.core import LocalError, NodeId, RemoteError
 from ordercast.replication.llft.answered import Ranges
 from ordercast.replication.llft.connection import Connection, Kept, Outgoing
 from ordercast.replication.llft.lineage import Begun, Views
 from ordercast.replication.llft.messages import CLIENT, Role
 from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, Party, ViewId
+from ordercast.replication.llft.seats import Seats
 
 
 class LinkRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -41,6 +42,10 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     closed: tuple[tuple[Party, Party, int], ...]
     views: dict[Party, ViewId]
     answered: dict[Party, Ranges] = {}
+    seats: dict[NodeId, int] = {}
+    """Who has a seat in the group, and since which place. Empty if nobody has joined or left yet."""
+    seated: int = 0
+    """The place at which somebody joined or left last."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -48,13 +53,20 @@ _decoder = msgspec.msgpack.Decoder(Record)
 
 
 def capture(
-    place: int, lineage: Views, executor: bytes, messaging: Messaging, answered: dict[Party, Ranges]
+    place: int,
+    lineage: Views,
+    executor: bytes,
+    messaging: Messaging,
+    answered: dict[Party, Ranges],
+    seats: Seats,
 ) -> bytes:
     """The checkpoint of a member that has performed everything up to a place."""
     links = tuple(map(_record, messaging.connections.values()))
     closed = tuple((client, server, number) for (client, server), number in sorted(messaging.closed.items()))
     views = dict(sorted(messaging.views.begun.items()))
     record = (place, lineage, messaging.clock, executor, links, closed, views)
+    if seats.changed_at:
+        return _encoder.encode((*record, answered, seats.since, seats.changed_at))
     return _encoder.encode((*record, answered) if answered else record)
 
 

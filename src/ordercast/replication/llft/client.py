@@ -234,9 +234,16 @@ class Client(Caller, Group):
                 del self._recent[first]
                 self.env.deliver(Unconfirmed(call.group, call.groups, call.bundle))
 
+    def _asked(self, group: GroupId) -> tuple[NodeId, ...]:
+        """The primary of a group, as far as this client knows."""
+        return self._setting.way_to(group, self.messaging.views.last.get(group))[:1]
+
     def explain(self) -> Explanation:
         """The calls without an answer."""
-        waits: list[Wait] = self._calls.waits("the reply of a primary")
+        waits: list[Wait] = [
+            self._calls.wait_of(call, "the reply of a primary", self._asked(call.group))
+            for call in self._calls.pending.values()
+        ]
         believes = ", ".join(
             f"view {self.messaging.views.begun[group]} of group {group}"
             for group in self._links

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ordercast.core import Explanation, NodeId, Wait
+from ordercast.core import Explanation, NodeId, Wait, message_name
+from ordercast.core.bundle import pack_bundle
 from ordercast.replication.llft.standing import Standing
 
 if TYPE_CHECKING:
     from ordercast.replication.llft.replica import Replica
+
+
+ASKS_SHOWN = 64
+"""An explanation has so many calls that wait for other groups."""
 
 
 def explain_replica(replica: Replica) -> Explanation:
@@ -27,13 +32,15 @@ def explain_replica(replica: Replica) -> Explanation:
             for connection in replica.messaging.connections.values()
         ),
     }
+    if replica.performer.seats.changed_at:
+        state["seats"] = ", ".join(f"node {node}" for node in sorted(replica.performer.seats.since))
     if replica.standing is Standing.OUTSIDE:
         state["why outside"] = replica.why_outside
     waits = [*_waits(replica)]
     behind = ""
     if replica.standing not in (Standing.PRIMARY, Standing.BACKUP):
         behind = waits[0].blocker if waits else "the end of a change of the primary"
-    return Explanation(state, tuple(waits), behind)
+    return Explanation(state, (*_waits_for_groups(replica), *waits), behind)
 
 
 def _waits(replica: Replica) -> list[Wait]:
@@ -62,7 +69,47 @@ def _waits(replica: Replica) -> list[Wait]:
         )
     if replica.leads:
         waits += _waits_of_primary(replica)
+    return [*waits, *_waits_for_seat(replica)]
+
+
+def _waits_for_groups(replica: Replica) -> list[Wait]:
+    """Calls with operations that have asked another group: which one, and what is lacking."""
+    asks, setting = replica.performer.executor.asks, replica.setting
+    waits: list[Wait] = []
+    for ask in list(asks.waiting.values())[:ASKS_SHOWN] if asks is not None else ():
+        call = asks.calls.get(ask.call) if asks is not None else None
+        times = [] if call is None else call.times
+        asked = setting.way_to(ask.group, replica.messaging.views.last.get(ask.group))[0]
+        blocker, on = f"the answer of group {ask.group}", asked
+        if not ask.via:
+            blocker = f"the primary of group {replica.party} to ask group {ask.group}"
+            on = setting.primary_node(replica.view)
+        elif ask.message is not None:
+            blocker = f"the answer of group {ask.group} to {message_name(ask.message)}"
+        waits.append(
+            Wait(
+                f"call {message_name(ask.call)}",
+                blocker,
+                ask.time_ns or replica.env.now,
+                payload=pack_bundle(ask.call, times, [b""] * len(times)) if times else None,
+                groups=(replica.party,),
+                on=(on,) if on != replica.env.me else (),
+            )
+        )
     return waits
+
+
+def _waits_for_seat(replica: Replica) -> list[Wait]:
+    """A request to join or to leave the group."""
+    seating, seats = replica.seating, replica.performer.seats
+    if not seats.told:
+        return [Wait("joining", "a place in the order of the group", replica.admission.since)]
+    if seating.leaving_since is None:
+        return []
+    blocker = "another replica in the group that has the state"
+    if seats.left_at is not None and not replica.leads:
+        blocker = f"the end of its seat, place {seats.left_at}, to be settled"
+    return [Wait("leaving", blocker, seating.leaving_since)]
 
 
 def _waits_of_primary(replica: Replica) -> list[Wait]:

@@ -279,6 +279,16 @@ class State(Message, frozen=True, tag=331):
     data: Annotated[bytes, msgspec.Meta(max_length=PART_BYTES)]
 
 
+class SeatAsk(Message, frozen=True, tag=332):
+    """A replica wants to take a seat in the group, or to give it up. So does one that is in no group, but
+    learns that it has a seat or is a member."""
+
+    view: ViewId
+    place: Natural
+    """The sender wants this although it knows the order up to this place."""
+    joins: bool
+
+
 MESSAGES = message_types(
     Request,
     Reply,
@@ -302,4 +312,5 @@ MESSAGES = message_types(
     StateOffer,
     StateAsk,
     State,
+    SeatAsk,
 )

@@ -100,7 +100,14 @@ class SendOrder(Entry, frozen=True, tag=5):
     """When it was sent first. Identity and time are the same at all replicas (virtual determinism)."""
 
 
-AnyEntry: TypeAlias = MessageOrder | RoundOrder | ViewOrder | CloseOrder | SendOrder
+class SeatOrder(Entry, frozen=True, tag=6):
+    """It let a replica take a seat in the group, or give it up: the replica has joined or left here."""
+
+    node: Natural
+    joins: bool
+
+
+AnyEntry: TypeAlias = MessageOrder | RoundOrder | ViewOrder | CloseOrder | SendOrder | SeatOrder
 Entries: TypeAlias = Annotated[tuple[AnyEntry, ...], msgspec.Meta(max_length=ENTRIES_MAX)]
 
 

@@ -9,41 +9,41 @@ of the primary, and performs what it has logged after the last of them if it bec
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
 
 from ordercast.components.execution import Call, Execution, Executor, unpack_call
-from ordercast.core import Checkpoint, Delivered, Env, GroupId, MessageId, NodeId, RemoteError, Stamp, View
+from ordercast.core import (
+    Checkpoint,
+    Delivered,
+    Env,
+    GroupId,
+    Joined,
+    MessageId,
+    NodeId,
+    RemoteError,
+    Stamp,
+    View,
+)
 from ordercast.core.delivery import ANEW, Delivery
 from ordercast.replication.llft.asker import Asker
+from ordercast.replication.llft.checkpoint import Record
 from ordercast.replication.llft.connection import Connection, Kept
 from ordercast.replication.llft.in_use import InUse
 from ordercast.replication.llft.lineage import Views, begin, extended
 from ordercast.replication.llft.messages import CLIENT, SERVER, Role
 from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, ViewId
-from ordercast.replication.llft.orders import AnyEntry, CloseOrder, MessageOrder, SendOrder, ViewOrder
+from ordercast.replication.llft.orders import (
+    AnyEntry,
+    CloseOrder,
+    MessageOrder,
+    SeatOrder,
+    SendOrder,
+    ViewOrder,
+)
 from ordercast.replication.llft.replies import pack_answer
+from ordercast.replication.llft.seats import Seats
 from ordercast.replication.llft.setting import Setting
-
-
-class Settled(NamedTuple):
-    """What the application is told when a place is settled."""
-
-    place: int
-    notices: tuple[Delivery, ...]
-
-
-class Step(NamedTuple):
-    """An operation that is to be performed."""
-
-    place: int
-    entry: AnyEntry
-    link: Link | None
-    """The connection of the message that is delivered."""
-    kept: Kept | None
-    """This message."""
-    ends: tuple[Link, ...]
-    """The connections that end here."""
+from ordercast.replication.llft.step import Settled, Step, assemble
 
 
 class Performer:
@@ -69,6 +69,8 @@ class Performer:
         self.lineage: Views = begin(first)
         self.settled = 0
         """The application was told of everything up to this place."""
+        self.confirmed = 0
+        """The primary has said that all is settled up to this place. A state does not say that of its own."""
         self._waiting: deque[Settled] = deque()
         self._logged: deque[Step] = deque()
         """What a semi-passive backup has not performed."""
@@ -80,6 +82,9 @@ class Performer:
         self._outbox: deque[tuple[int, Link, int]] = deque()
         """Messages that wait until a place is settled: the place, the connection, the index."""
         self.in_use = InUse(messaging.party)
+        self.seats = Seats(env.me, setting.founders(group))
+        self._members: tuple[int, ...] = ()
+        """The precedences of the members at the beginning of the present view."""
         self.active = True
         """Whether operations are performed, not only logged."""
 
@@ -109,6 +114,8 @@ class Performer:
             incoming.delivered = following
         elif isinstance(entry, SendOrder):
             self._open(entry.link)
+        elif isinstance(entry, SeatOrder) and entry.node not in self._setting.parties[self._group]:
+            raise RemoteError(f"place {place} is about node {entry.node}, which cannot join this group")
         self.place = place
         step = Step(place, entry, link, kept, self._ends(entry))
         for ended in step.ends:
@@ -117,6 +124,8 @@ class Performer:
             self.in_use.begin(link)
         if isinstance(entry, ViewOrder):
             self._begin_view(place, entry)
+        elif isinstance(entry, SeatOrder) and self.seats.change(place, entry):
+            self._tell(place, Joined(self._group, stamp=self.stamp(place)), self._present())
         if self.active:
             self._execute(step)
         else:
@@ -164,12 +173,12 @@ class Performer:
                 self._messaging.close(ended)  # nothing of it was logged
         if link is None or kept is None or link.client == self._group:
             return
-        whole = _assemble(self._log_partial.setdefault(link, []), kept)
+        whole = assemble(self._log_partial.setdefault(link, []), kept)
         call = None if whole is None else self._call(link, whole)
         if call is None or call.read or self._was_logged(call):
             return
         self._log_seen[call.first] = place
-        self._tell_call(place, call, self._stamp(place))
+        self._tell_call(place, call, self.stamp(place))
 
     def _was_logged(self, call: Call) -> bool:
         """Whether a call is not performed: as a repetition, or because its client does not wait for it."""
@@ -208,7 +217,7 @@ class Performer:
 
     def _on_message(self, place: int, connection: Connection, kept: Kept) -> None:
         self._messaging.clock = max(self._messaging.clock, kept.timestamp)
-        whole = _assemble(connection.incoming.partial, kept)
+        whole = assemble(connection.incoming.partial, kept)
         if whole is None:
             return
         if connection.role == CLIENT:
@@ -221,7 +230,7 @@ class Performer:
             self._on_call(place, connection.link, call)
 
     def _on_call(self, place: int, link: Link, call: Call) -> None:
-        stamp = self._stamp(place)
+        stamp = self.stamp(place)
         done = self.executor.execute(call, stamp, link)
         if done is None:
             self._excuse(place, link, call, stamp)
@@ -263,7 +272,8 @@ class Performer:
             return None
         return call if call.client in self._setting.parties[link.client] else None
 
-    def _stamp(self, place: int) -> Stamp:
+    def stamp(self, place: int) -> Stamp:
+        """What a place is called outside."""
         return Stamp(place, self._view_at(place).precedence)
 
     def _view_at(self, place: int) -> ViewId:
@@ -277,11 +287,16 @@ class Performer:
         """The virtual synchrony point: from here on this replica is in the new view."""
         previous = self.view
         self.lineage = extended(self.lineage, entry.view, place)
-        self._tell(place, self._notice(previous, entry.members))
+        self._members = entry.members
+        self._tell(place, self._notice(previous))
 
-    def _notice(self, previous: ViewId, members: tuple[int, ...], note: str = "") -> View:
+    def _present(self) -> View:
+        """The present view, for an application that comes into it."""
+        return self._notice(self.lineage[-2:][0].view, ANEW)
+
+    def _notice(self, previous: ViewId, note: str = "") -> View:
         view, place = self.lineage[-1]
-        nodes = tuple(sorted(member % self._setting.nodes for member in members))
+        nodes = tuple(sorted(member % self._setting.nodes for member in self._members))
         stamp = Stamp(max(0, place - 1), view.precedence, (previous.number, previous.precedence))
         return View(self._group, view.number, nodes, note, stamp=stamp)
 
@@ -295,15 +310,20 @@ class Performer:
     # What is settled
 
     def _tell(self, place: int, *notices: Delivery) -> None:
-        self._waiting.append(Settled(place, notices))
+        if not self.seats.silent:
+            self._waiting.append(Settled(place, notices))
 
     def settle(self, place: int) -> None:
         """Tell the application of what is settled now, in order."""
         waiting = self._waiting
         while waiting and waiting[0].place <= min(place, self.place):
             for notice in waiting.popleft().notices:
+                if not self.seats.told:
+                    self.seats.told = True
+                    self._env.save("started", b"1")
                 self._env.deliver(notice)
-        self.settled = max(self.settled, min(place, self.place))
+        self.confirmed = max(self.confirmed, min(place, self.place))
+        self.settled = max(self.settled, self.confirmed)
 
     def pass_on(self, *, leads: bool) -> None:
         """Send what may be sent: at once, or when it is settled. A backup notes what it would have sent."""
@@ -319,11 +339,13 @@ class Performer:
 
     # States
 
-    def restore(self, place: int, lineage: Views, snapshot: bytes, members: tuple[int, ...]) -> None:
+    def restore(self, record: Record, members: tuple[int, ...]) -> None:
         """Take over a state of the primary, and say so."""
-        self.executor.restore(snapshot)
-        self.place = self.executed = place
-        self.lineage = lineage
+        self.executor.restore(record.executor)
+        self.asker.answered.groups = record.answered
+        self.seats.restore(record.seats, record.seated)
+        self.place = self.executed = place = record.place
+        self.lineage, self._members = record.lineage, members
         self._waiting.clear()
         self._logged.clear()
         self._log_seen.clear()
@@ -332,27 +354,20 @@ class Performer:
         self._outbox.clear()
         self.in_use.restore(self._messaging.connections)
         self.settled = place
+        self.confirmed = 0
+        if not self.seats.told:
+            return
         if place:
             digest = self.executor.digest()
-            self._env.deliver(Checkpoint(self._group, self._stamp(place), *digest, restored=True))
-        previous = lineage[-2].view if len(lineage) > 1 else lineage[0].view
-        self._env.deliver(self._notice(previous, members, ANEW))
+            self._env.deliver(Checkpoint(self._group, self.stamp(place), *digest, restored=True))
+        self._env.deliver(self._present())
 
-    def update(self, place: int, snapshot: bytes) -> None:
+    def update(self, record: Record) -> None:
         """Semi-passive: take over a state, instead of performing what was logged up to its place."""
-        self.executor.restore(snapshot)
-        self.executed = place
+        self.executor.restore(record.executor)
+        self.asker.answered.groups = record.answered
+        self.executed = place = record.place
         while self._logged and self._logged[0].place <= place:
             for link in self._logged.popleft().ends:
                 self._messaging.close(link)
         self._log_seen = {first: at for first, at in self._log_seen.items() if at > place}
-
-
-def _assemble(partial: list[bytes], kept: Kept) -> bytes | None:
-    """The whole message, with its fragments before this one; None if more follow."""
-    partial.append(kept.payload)
-    if kept.more:
-        return None
-    whole = b"".join(partial)
-    partial.clear()
-    return whole

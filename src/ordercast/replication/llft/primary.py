@@ -105,7 +105,7 @@ class Primary:
     def _must_wait(self) -> bool:
         """Whether the backups are too far behind (intra-group flow control)."""
         log, options = self._replica.log, self._replica.options
-        waits = self._env.now < self.slow_until
+        waits = self._env.now < self.slow_until or self._replica.seating.hands_over
         if not waits and log.end - self.safe >= options.behind_max:
             waits = True
         if not waits and log.end - self.safe >= RUNS_MAX:
@@ -120,13 +120,8 @@ class Primary:
         """Work out how far all backups are, and what outlives this primary."""
         replica = self._replica
         performed = replica.performer.place
-        places = sorted((peer.performed for peer in self.synced()), reverse=True)
-        self.safe = max(self.safe, min((performed, *places)))
-        if replica.options.require_majority:
-            needed = replica.quorum - 1
-            held = performed if not needed else places[needed - 1] if len(places) >= needed else 0
-        else:
-            held = self.safe
+        self.safe = max(self.safe, min((performed, *(peer.performed for peer in self.synced()))))
+        held = self._held_by_majority() if replica.options.require_majority else self.safe
         if held > self.settled:
             self.settled = held
         replica.performer.settle(self.settled)
@@ -134,6 +129,17 @@ class Primary:
         replica.messaging.buried.forget(keep)
         if keep - replica.log.after > 1024:
             replica.log.forget(keep)
+
+    def _held_by_majority(self) -> int:
+        """The last place that a majority of those with a seat has performed."""
+        replica = self._replica
+        seats, nodes = replica.performer.seats.since, replica.setting.nodes
+        places = [peer.performed for one, peer in self.peers.items() if peer.synced and one % nodes in seats]
+        if self._env.me in seats:
+            places.append(replica.performer.place)
+        places.sort(reverse=True)
+        needed = replica.majority_of(seats)
+        return places[needed - 1] if len(places) >= needed else 0
 
     def slice(self) -> Slice:
         """All ordering information that is not known to be safe."""
@@ -189,8 +195,10 @@ class Primary:
             (connection.link, CLIENT, connection.incoming.released)
             for connection in (replica.messaging.connections.values() if marks else ())
         )
+        told = {one % replica.setting.nodes for one in members.members} | replica.performer.seats.since.keys()
         self._env.multicast(
-            replica.peers, Heartbeat(replica.view, members.change, members.members, part, released)
+            tuple(node for node in replica.peers if node in told),
+            Heartbeat(replica.view, members.change, members.members, part, released),
         )
 
     def remove(self, *gone: Precedence) -> None:
@@ -207,6 +215,12 @@ class Primary:
         removal = RemoveBackup(replica.view, replica.membership.change, members)
         self._env.multicast(replica.peers, removal)
         self.settle()
+
+    def remove_node(self, node: NodeId) -> None:
+        """Remove a replica that has left."""
+        gone = [one for one in self._replica.membership.members if one % self._replica.setting.nodes == node]
+        if gone:
+            self.remove(*gone)
 
     def add(self, precedence: Precedence) -> None:
         """Look after a new member, which has no state yet."""

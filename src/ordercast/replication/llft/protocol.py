@@ -16,6 +16,7 @@ from ordercast.core import (
     Fault,
     Guarantees,
     LocalError,
+    Membership,
     Node,
     NodeId,
     Options,
@@ -27,13 +28,14 @@ from ordercast.core import (
 from ordercast.replication.llft.client import Client
 from ordercast.replication.llft.messages import MESSAGES
 from ordercast.replication.llft.options import LlftOptions
-from ordercast.replication.llft.replica import Replica
+from ordercast.replication.llft.receiver import GroupReceiver
 from ordercast.replication.llft.setting import Setting
 
 NAME = "llft"
 
 WITH_MAJORITY = msgspec.structs.replace(
     PROMISES,
+    membership=Membership.VIEWS,
     tolerates=(
         Fault.LOSS,
         Fault.DUPLICATION,
@@ -68,10 +70,13 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     home = deployment.home_groups(NAME)
     members = dict(enumerate(deployment.groups))
     clients = deployment.sender_ids()
-    setting = Setting(options, deployment.service, members, clients, deployment.receivers)
+    joiners = deployment.joiner_ids()
+    home |= {node: index % len(members) for index, node in enumerate(joiners)}
+    spare = {group: tuple(node for node in joiners if home[node] == group) for group in members}
+    setting = Setting(options, deployment.service, members, clients, deployment.receivers, spare)
 
     def replica(env: Env) -> Process:
-        return Replica(env, setting, home[env.me])
+        return GroupReceiver(env, setting, home[env.me])
 
     def client(env: Env) -> Process:
         return Client(env, setting)
@@ -89,6 +94,8 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
         clients,
         Codec(MESSAGES),
         options.pace,
+        joiners=joiners,
+        homes=home,
         service=deployment.service,
         asks=True,
     )

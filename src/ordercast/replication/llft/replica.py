@@ -8,7 +8,7 @@ a view. Members come and go by the decision of the primary alone (`admission.py`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 
 from ordercast.core import Env, Explanation, Message, NodeId, Process, RemoteError, Stamp, Undone
 from ordercast.replication.llft.admission import Admission
@@ -29,6 +29,7 @@ from ordercast.replication.llft.messages import (
     ProposePrimary,
     RemoveBackup,
     Reset,
+    SeatAsk,
     State,
     StateAsk,
     StateOffer,
@@ -41,6 +42,7 @@ from ordercast.replication.llft.orders import CloseOrder, MessageOrder, OrderLog
 from ordercast.replication.llft.performing import Performer
 from ordercast.replication.llft.primary import Primary
 from ordercast.replication.llft.recovery import Recovery
+from ordercast.replication.llft.seating import Seating
 from ordercast.replication.llft.setting import Setting
 from ordercast.replication.llft.standing import STANDINGS, Standing, Turn
 from ordercast.replication.llft.succession import Succession
@@ -50,16 +52,17 @@ from ordercast.replication.llft.upkeep import Upkeep
 class Replica(Process, Group):
     """One replica."""
 
-    def __init__(self, env: Env, setting: Setting, party: Party) -> None:
+    def __init__(self, env: Env, setting: Setting, party: Party, *, told: bool = True) -> None:
+        """`told`: its application counts itself in the group already."""
         super().__init__(env)
         self.setting = setting
         self.options = setting.options
         self.party = party
-        seats = setting.parties[party]
-        self.membership = Membership(seats)
+        founders = setting.founders(party)
+        self.membership = Membership(founders)
         self.precedence = env.me
         """Its own precedence, in its last membership."""
-        self.view = ViewId(seats[0], 0)
+        self.view = ViewId(founders[0], 0)
         """The view to which it belongs, or belonged last."""
         self.promised = self.view
         """It listens to no primary of a lower view."""
@@ -72,9 +75,10 @@ class Replica(Process, Group):
         self.upkeep = Upkeep(env, self.options, self.messaging, self)
         self.log = OrderLog()
         self.performer = Performer(
-            env, setting, party, self.messaging, seats[0], gated=self.options.require_majority
+            env, setting, party, self.messaging, founders[0], gated=self.options.require_majority
         )
-        self.performer.active = self.options.replication == "semi-active" or env.me == seats[0]
+        self.performer.active = self.options.replication == "semi-active" or env.me == founders[0]
+        self.performer.seats.told = told
         self.heard_at = env.now
         """When the primary was last heard."""
         self.ticked_at = env.now
@@ -82,6 +86,7 @@ class Replica(Process, Group):
         self.succession = Succession(self)
         self.recovery = Recovery(self)
         self.admission = Admission(self)
+        self.seating = Seating(self)
         self.why_outside = ""
         self._told = 0
         """The place that the primary was last told."""
@@ -104,14 +109,13 @@ class Replica(Process, Group):
         """Whether there are no backups with a state."""
         return not self.primary.synced()
 
-    @property
-    def quorum(self) -> int:
-        """How many replicas a view needs."""
-        return len(self.setting.parties[self.party]) // 2 + 1 if self.options.require_majority else 1
+    def majority_of(self, seats: Sized) -> int:
+        """How many replicas with one of these seats a view needs."""
+        return len(seats) // 2 + 1 if self.options.require_majority else 0
 
     @property
     def peers(self) -> tuple[NodeId, ...]:
-        """The other nodes of the group."""
+        """The other nodes that are in the group or may join it."""
         return self.messaging.peers
 
     def turn(self, event: Turn) -> None:
@@ -122,13 +126,16 @@ class Replica(Process, Group):
 
     def on_start(self, saved: Mapping[str, bytes]) -> None:
         """Be a member at the very first start, and ask to become one in every later life."""
-        seats = self.setting.parties[self.party]
-        if saved or self.env.forgot:
+        founders = self.setting.founders(self.party)
+        told = self.performer.seats.told
+        if saved or self.env.forgot or not told:
             self.standing, self.remembers = Standing.OUTSIDE, False
-            self.why_outside = "it has restarted without its state"
-        elif self.env.me == seats[0]:
+            restarted = saved or self.env.forgot
+            self.why_outside = "it has restarted without its state" if restarted else "it joins the group"
+        elif self.env.me == founders[0]:
             self.standing = Standing.PRIMARY
-        self.env.save("started", b"1")
+        if told:
+            self.env.save("started", b"1")
         self.primary.begin(synced=True)
         self.heard_at = self.env.now
         self._tick()
@@ -164,11 +171,13 @@ class Replica(Process, Group):
             case AcceptBackup():
                 self.admission.on_accept(source, message)
             case RemoveBackup():
-                self.on_members(source, message.view, message.change, message.members)
+                self.admission.on_members(source, message.view, message.change, message.members)
             case MembersAck():
                 self.primary.on_members_ack(source, message)
             case StateOffer() | StateAsk() | State():
                 self.admission.on_transfer(source, message)
+            case SeatAsk():
+                self.seating.on_ask(source, message)
             case _:
                 raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
 
@@ -196,8 +205,10 @@ class Replica(Process, Group):
         match self.standing:
             case Standing.PRIMARY:
                 self.primary.on_tick()
+                self.seating.on_tick()
             case Standing.BACKUP:
                 self.tell_progress(marks=True)
+                self.seating.on_tick()
                 self.succession.watch_primary()
             case Standing.PROPOSER:
                 self.succession.on_tick()
@@ -220,6 +231,8 @@ class Replica(Process, Group):
             self.primary.spread()
         elif self.standing is Standing.BACKUP and self.performer.place > self._told:
             self._arm_progress()
+        if self.performer.seats.left_at is not None:
+            self.seating.conclude()
         self.upkeep.arm()
 
     # A backup
@@ -270,7 +283,7 @@ class Replica(Process, Group):
             self.membership.note(*message.members)
             self.exclude(f"view {message.view} has begun without it", message.view)
             return
-        self.on_members(source, message.view, message.change, message.members)
+        self.admission.on_members(source, message.view, message.change, message.members)
         if self.standing is Standing.BACKUP:
             self.on_orders(message.orders)
             if self.view == message.view:
@@ -278,22 +291,6 @@ class Replica(Process, Group):
                 self.log.forget(min(message.orders.safe, self.performer.place))
                 self.messaging.buried.forget(message.orders.safe)
                 self.primary.take_watermarks(message.watermarks)
-
-    def on_members(self, source: NodeId, view: ViewId, change: int, members: tuple[int, ...]) -> None:
-        """The primary has added or removed members (Figure 10, lines 43 to 46)."""
-        if view != self.promised or source != self.setting.primary_node(view) or self.leads:
-            return
-        if change < self.membership.change:
-            return  # it is older than what this member knows
-        if self.precedence not in members:
-            self.membership.note(*members)
-            self.exclude("the primary has removed it", view)
-            return
-        if change > self.membership.change:
-            self.membership.adopt(members, change)
-            if self.standing in (Standing.BACKUP, Standing.ADMITTED):
-                self.env.send(source, MembersAck(view, self.precedence, change))
-        self.heard_at = self.env.now
 
     def exclude(self, reason: str, view: ViewId) -> None:
         """It is a member no longer, and asks to become one again."""
@@ -380,13 +377,16 @@ class Replica(Process, Group):
         return performed if self.performer.view == self.view else extended(performed, self.view, self.begin)
 
     def undo(self, lineage: Views) -> None:
-        """Say what of this replica's work does not survive, where it meets another lineage."""
+        """Say what of this replica's work does not survive, where it meets another lineage. If that is its
+        seat too, its application is to be told again when it joins."""
         meeting = part(self.performer.lineage, lineage)
         if meeting is None or self.options.require_majority or meeting.place >= self.performer.settled:
             return
         view = lineage[-1].view
         place = Stamp(meeting.place, meeting.view.precedence, (view.number, view.precedence))
         self.env.deliver(Undone(self.party, place))
+        if (self.performer.seats.mine or 0) > meeting.place:
+            self.performer.seats.told = False
 
     def explain(self) -> Explanation:
         """What waits here, and for what."""

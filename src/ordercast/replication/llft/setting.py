@@ -19,13 +19,19 @@ class Setting:
     clients: tuple[NodeId, ...]
     nodes: int
     """How many replicas there are in all groups; a precedence modulo this number is the node of a replica."""
+    joiners: Mapping[GroupId, tuple[NodeId, ...]] = field(default_factory=dict)
+    """The replicas of each group that are not in it at the start."""
     _ways: dict[tuple[Party, NodeId], tuple[NodeId, ...]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def parties(self) -> dict[Party, tuple[NodeId, ...]]:
-        """The nodes of each process group, by precedence at the start."""
-        groups = {group: tuple(sorted(members)) for group, members in self.groups.items()}
+        """The nodes of each process group, by precedence at the start; those that may join it come last."""
+        groups = {group: self.founders(group) + self.joiners.get(group, ()) for group in self.groups}
         return groups | {self.client_party(node): (node,) for node in self.clients}
+
+    def founders(self, group: GroupId) -> tuple[NodeId, ...]:
+        """The members of a group at the start, by precedence."""
+        return tuple(sorted(self.groups[group]))
 
     def service_of(self, group: GroupId) -> ServiceSpec | None:
         """The service that a group replicates."""

@@ -58,9 +58,14 @@ class Succession:
         replica = self._replica
         patience = replica.membership.patience(replica.precedence, replica.options.detect_ns)
         if self._env.now - replica.heard_at > patience:
-            replica.turn(Turn.SUSPECT)
-            members = tuple(one for one in replica.membership.members if one >= replica.precedence)
-            self._propose(ViewId(replica.precedence, replica.promised.number + 1), members)
+            self.suspect()
+
+    def suspect(self) -> None:
+        """The primary has failed, or has left: propose to follow it."""
+        replica = self._replica
+        replica.turn(Turn.SUSPECT)
+        members = tuple(one for one in replica.membership.members if one >= replica.precedence)
+        self._propose(ViewId(replica.precedence, replica.promised.number + 1), members)
 
     def appoint(self) -> None:
         """No member seems to be left: go on with the state of an earlier membership."""
@@ -130,7 +135,7 @@ class Succession:
         replica = self._replica
         waited = [one for one in self._members if one != replica.precedence]
         accepted = set(self._accepted.values())
-        if all(one in accepted for one in waited) and len(self._accepted) + 1 >= replica.quorum:
+        if all(one in accepted for one in waited) and self._has_majority():
             replica.turn(Turn.ELECT)
             assert self._view is not None
             if replica.options.require_majority:
@@ -139,6 +144,12 @@ class Succession:
             view, self._view = self._view, None
             self._accepted.clear()
             replica.recovery.begin(view, self._members)
+
+    def _has_majority(self) -> bool:
+        """Whether enough accept of those that have a seat after all that is known to be ordered."""
+        replica, performer = self._replica, self._replica.performer
+        seated = performer.seats.after(replica.log, performer.place, self._performed)
+        return len(seated & {self._env.me, *self._accepted}) >= replica.majority_of(seated)
 
     def lacks(self) -> list[NodeId]:
         """The members that have not accepted yet."""

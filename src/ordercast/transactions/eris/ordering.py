@@ -100,6 +100,14 @@ class EpochOrdering(HydraShardOrdering):
         if silent:
             self._env.multicast(self._controllers, Suspect(tuple(silent)))
 
+    def decided(self, step: Step) -> None:
+        """Take note of the end of an epoch; of one without a message for this group nothing need be kept."""
+        super().decided(step)
+        lane = self.reception.merge.lanes.get(step.sequencer)
+        if lane is not None and lane.final is not None and lane.final[self._group] <= lane.begun:
+            self.reception.discard(step.sequencer)
+            del self._ended[step.sequencer]
+
     def boundary(self, step: Step) -> int:
         """The first clock of a later epoch."""
         return (step.sequencer + 1) << SESSION_BITS

@@ -1,0 +1,27 @@
+"""The service of the lab: its answers show the whole order of its group."""
+
+from ordercast.core import Context, StateMachine
+
+
+class Story(StateMachine):
+    """Answers each operation with all operations so far."""
+
+    def __init__(self) -> None:
+        self.told: list[bytes] = []
+
+    def apply(self, operation: bytes, context: Context) -> bytes:
+        """Add it."""
+        self.told.append(operation)
+        return b"\0" + b" ".join(self.told)
+
+    def read(self, operation: bytes, context: Context) -> bytes:
+        """The story."""
+        return b"\0" + b" ".join(self.told)
+
+    def snapshot(self) -> bytes:
+        """The story."""
+        return b" ".join(self.told)
+
+    def restore(self, state: bytes) -> None:
+        """Take it back."""
+        self.told = state.split()
