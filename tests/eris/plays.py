@@ -5,15 +5,16 @@ break a promise.
 """
 
 from ordercast.components.cross_shard.messages import FoundMessages, Gone, Promised, Shown
-from ordercast.core import MILLISECOND, Message, NodeId
-from ordercast.protocols.hydra.messages import Announce, Groupcast, Report, Steps
+from ordercast.core import MILLISECOND, NodeId
+from ordercast.protocols.hydra.messages import Announce, Report, Steps
 from ordercast.transactions.eris.messages import EpochRequest
 from tests.eris.lab import ABOUT_EPOCHS, DURABLE, FIRST, SECOND, EpochLab
-from tests.hydra_txn.lab import REPLICAS, Lost, require
+from tests.hand_driven import Chosen, require
+from tests.hydra_txn.lab import REPLICAS
 from tests.hydra_txn.plays import any_of, between, without
 
 
-def apart(*nodes: NodeId) -> Lost:
+def apart(*nodes: NodeId) -> Chosen:
     """Cut these off from everybody."""
     return lambda source, to, message: source in nodes or to in nodes
 
@@ -74,6 +75,33 @@ def only_one_leader_has_it() -> None:
     lab.next_epoch(2, 1, 2, *SECOND)
     lab.wait_ms(5)
     lab.finish("old", never=("beyond",))
+
+
+def who_has_it_dies(node: NodeId) -> None:
+    """One replica has it, alone, and has reported it; then it dies. So the end is behind a message that
+    nobody has any more: it is gone in both shards, and they go on."""
+    lab = EpochLab()
+    lab.call("old")
+    lab.lost = any_of(between(node), without(Steps, Shown))
+    lab.give(lab.stamp("last"), node)
+    lab.next_epoch(2)
+    lab.crash(node)
+    lab.lost = without()
+    lab.call("new", sequencer=2)
+    lab.wait_ms(150)
+    require(lab.answered["new"] == {0, 1}, "the shards wait for a message that nobody has")
+    lab.finish("old", "new", never=("last",))
+    assert lab.kinds(Gone) > 0
+
+
+def a_follower_who_has_it_dies() -> None:
+    """It takes part in no decision any more."""
+    who_has_it_dies(2)
+
+
+def a_leader_who_has_it_dies() -> None:
+    """Its shard must begin a view before it can promise anything."""
+    who_has_it_dies(0)
 
 
 def nobody_has_it() -> None:
@@ -399,6 +427,8 @@ PLAYS = (
     what_was_answered_counts,
     one_shard_has_it,
     only_one_leader_has_it,
+    a_follower_who_has_it_dies,
+    a_leader_who_has_it_dies,
     nobody_has_it,
     the_old_sequencer_goes_on,
     it_comes_while_replicas_wait,
@@ -420,58 +450,3 @@ PLAYS = (
     all_restart_after_their_reports,
     a_replica_returns_from_an_older_epoch,
 )
-
-
-def _trouble(lab: EpochLab) -> Groupcast:
-    """An epoch ends with a message that one shard has lost; another one never came at all."""
-    lab.call("old")
-    late = lab.stamp("late")
-    lab.give(lab.stamp("both"), *SECOND)
-    lab.next_epoch(2)
-    lab.call("new", sequencer=2)
-    return late
-
-
-def one_kind_is_lost_for_a_while(kind: type[Message]) -> None:
-    """Nothing of it comes."""
-    lab = EpochLab(coordinators=3)
-    lab.lost = without(kind)
-    late = _trouble(lab)
-    lab.wait_ms(40)
-    lab.lost = without()
-    lab.wait_ms(100)
-    lab.give(late)
-    lab.finish("old", "both", "new", never=("late",))
-
-
-def first_of_a_kind_is_lost(kind: type[Message], number: int) -> None:
-    """One message of it is lost."""
-    lab = EpochLab(coordinators=3)
-    count = 0
-
-    def lost(source: NodeId, to: NodeId, message: Message) -> bool:
-        nonlocal count
-        count += isinstance(message, kind)
-        return isinstance(message, kind) and count == number
-
-    lab.lost = lost
-    late = _trouble(lab)
-    lab.wait_ms(60)
-    require(lab.answered["new"] == {0, 1}, "one lost message stops all")
-    lab.give(late)
-    lab.finish("old", "both", "new", never=("late",))
-
-
-def a_process_crashes(number: int, node: NodeId | None) -> bool:
-    """A replica, or the leader of the coordinator, crashes after so many messages about epochs. Returns
-    whether it did."""
-    lab = EpochLab(coordinators=3)
-    lab.crash_at = number, lab.chief() if node is None else node
-    late = _trouble(lab)
-    lab.wait_ms(40)
-    crashed = lab.crash_at is None
-    lab.crash_at = None
-    lab.wait_ms(160)
-    lab.give(late)
-    lab.finish("old", "both", "new", never=("late",))
-    return crashed

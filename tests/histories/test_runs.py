@@ -1,5 +1,6 @@
 """The search by values and the witness by places agree on simulated runs of honest and broken services."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from ordercast.catalogue import find_protocol, protocol_names
 from ordercast.core import Consistency, LocalError, RemoteError, message_name
 from ordercast.judge import Violation
-from ordercast.judge.histories import explained, judge_history
+from ordercast.judge.histories import History, explained, judge_history
 from ordercast.scenario.run_history import history_of_run, history_of_stored
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.scenario.swarm import swarm_scenario
@@ -43,8 +44,14 @@ def scenario_of(seed: int, service: str = "register") -> Scenario:
     )
 
 
+def operations_of(run: Run, events: Sequence[Event] | None = None) -> History:
+    found = history_of_run(run.description, run.events() if events is None else events, run.values)
+    assert isinstance(found, History)
+    return found
+
+
 def by_values(run: Run) -> bool | None:
-    return judge_history(history_of_run(run.description, run.events(), run.values)).linearizable
+    return judge_history(operations_of(run)).linearizable
 
 
 def by_places(run: Run) -> list[Violation]:
@@ -73,8 +80,8 @@ def test_the_outcome_of_what_was_undone_is_unknown() -> None:
     undone = Event(
         last.time_ns, last.clock_ns, last.node, Kind.UNDONE, groups=(0,), stamp_clock=place, stamp_issuer=0
     )
-    told = history_of_run(run.description, [*events, undone], run.values).operations
-    before = history_of_run(run.description, events, run.values).operations
+    told = operations_of(run, [*events, undone]).operations
+    before = operations_of(run, events).operations
     lost = {
         f"message {message_name(one.message or 0)}"
         for one in replies
@@ -105,7 +112,7 @@ def test_a_counterexample_names_messages_and_keys() -> None:
     for seed in range(12):
         scenario = scenario_of(seed, "kv")
         run = simulate(scenario, served_by(Lying, scenario.plan()))
-        found = judge_history(history_of_run(run.description, run.events(), run.values)).counterexample
+        found = judge_history(operations_of(run)).counterexample
         if found is not None:
             assert "(message " in explained(found)[0] and "key-" in explained(found)[0]
             return
@@ -120,7 +127,8 @@ def test_values_are_kept_beside_the_trace(tmp_path: Path) -> None:
     values = read_values(folder)
     assert values is not None
     assert (values.operations, values.results) == (run.values.operations, run.values.results)
-    assert judge_history(history_of_stored(read_run(folder))).linearizable
+    found = history_of_stored(read_run(folder))
+    assert isinstance(found, History) and judge_history(found).linearizable
 
 
 def test_a_run_keeps_no_values_unless_it_is_asked_to(tmp_path: Path) -> None:
@@ -132,7 +140,7 @@ def test_a_run_keeps_no_values_unless_it_is_asked_to(tmp_path: Path) -> None:
 
 def test_a_service_without_a_model(tmp_path: Path) -> None:
     folder = simulate(msgspec.structs.replace(scenario_of(1, "echo"), history=True)).write(tmp_path)
-    with pytest.raises(LocalError, match="models for: register, kv"):
+    with pytest.raises(LocalError, match="models for: register, kv, list_append"):
         history_of_stored(read_run(folder))
 
 

@@ -77,8 +77,8 @@ def history(
     Of a [bold]bank[/] with transfers and readings, the total of all accounts must be the same in every
     reading.
 
-    In a folder, all runs of the built-in services [bold]register[/] and [bold]kv[/] are judged that keep
-    their values ([bold]history = true[/] in the scenario).
+    In a folder, all runs of the built-in services [bold]register[/], [bold]kv[/] and [bold]list_append[/]
+    are judged that keep their values ([bold]history = true[/] in the scenario).
 
     The exit code is 1 if a history is not linearizable, or its transactions are not consistent. Otherwise it
     is 2 if a file cannot be read, or if the search reached a limit without a verdict; and 0 if all is well.
@@ -163,7 +163,7 @@ def _sources(path: Path) -> Iterator[Source]:
         yield Source(folder, partial(_read_run, folder), is_run=True)
 
 
-def _read_run(folder: Path) -> History:
+def _read_run(folder: Path) -> Recorded:
     return history_of_stored(read_run(folder))
 
 

@@ -5,7 +5,7 @@ traces, and say whether there is an order. Only where there is none, the driver 
 the counterexample.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from time import monotonic
 from typing import Any, NamedTuple
@@ -17,6 +17,12 @@ from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField,
 
 from ordercast.core import OrdercastError
 from ordercast.judge.histories import Counterexample, Found, History, Judgement, Value, search
+from ordercast.judge.histories.transactions import (
+    Transaction,
+    TransactionJudgement,
+    Transactions,
+    judge_transactions,
+)
 from ordercast.pipeline.traces import open_run
 from ordercast.scenario.run_history import history_of_stored
 
@@ -32,6 +38,8 @@ _KEYS = StructType(
 )
 _SEARCHED = StructType([*_KEYS, StructField("linearizable", BooleanType())])
 
+LIST_MODEL = "list-append"
+
 
 class Limits(NamedTuple):
     """When a task gives up on a key."""
@@ -46,7 +54,7 @@ class JudgedHistory(NamedTuple):
     folder: str
     model: str
     operations: int
-    judgement: Judgement
+    judgement: Judgement | TransactionJudgement
     error: str = ""
 
 
@@ -84,22 +92,48 @@ def _of(folder: str, rows: list[Any]) -> list[Any]:
     return sorted((row for row in rows if row["folder"] == folder), key=lambda row: int(row["place"]))
 
 
-def _put_together(folder: str, rows: list[Any], limits: Limits) -> Judgement:
-    """The judgement on a whole history, from those on its keys."""
+def _put_together(folder: str, rows: list[Any], limits: Limits) -> Judgement | TransactionJudgement:
+    """The judgement on a whole history, from those on its keys. Transactions have no keys by themselves; if
+    their order has no cycle, nothing more is to be said."""
+    if any(row["model"] == LIST_MODEL for row in rows):
+        is_sound = all(row["linearizable"] for row in rows)
+        return TransactionJudgement(()) if is_sound else judge_transactions(_transactions(folder))
     for row in rows:
         if row["linearizable"] is False:
             key, found = _search(folder, row["place"], limits)
             return Judgement(False, None if found.stuck is None else Counterexample(key, found.stuck))
     undecided = [row["place"] for row in rows if row["linearizable"] is None]
     if undecided:
-        keys = list(_history(folder).parts())
+        keys = list(_operations(folder).parts())
         return Judgement(None, None, tuple(keys[place] for place in undecided))
     return Judgement(True)
 
 
 @lru_cache(maxsize=4)
-def _history(folder: str) -> History:
+def _history(folder: str) -> History | Transactions:
     return history_of_stored(open_run(folder))
+
+
+def _operations(folder: str) -> History:
+    history = _history(folder)
+    assert isinstance(history, History)
+    return history
+
+
+def _transactions(folder: str) -> Sequence[Transaction]:
+    history = _history(folder)
+    assert isinstance(history, Transactions)
+    return history.transactions
+
+
+def _parts(folder: str) -> Iterator[dict[str, object]]:
+    """What is judged by itself: operations by key, and transactions all together."""
+    history = _history(folder)
+    if isinstance(history, Transactions):
+        yield {"place": 0, "model": LIST_MODEL, "operations": len(history.transactions)}
+        return
+    for place, part in enumerate(history.parts().values()):
+        yield {"place": place, "model": history.model.name, "operations": len(part)}
 
 
 def _list_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -107,10 +141,7 @@ def _list_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for folder in batch.column("folder").to_pylist():
             try:
-                history = _history(folder)
-                parts = enumerate(history.parts().values())
-                about = {"folder": folder, "model": history.model.name}
-                found = [about | {"place": place, "operations": len(part)} for place, part in parts]
+                found = [part | {"folder": folder} for part in _parts(folder)]
             except OrdercastError as error:
                 nothing: dict[str, object] = {"place": -1, "operations": 0, "model": ""}
                 found = [nothing | {"folder": folder, "error": str(error)}]
@@ -121,14 +152,20 @@ def _search_keys(batches: Iterator[pa.RecordBatch], limits: Limits) -> Iterator[
     """What a task does with a key of a run."""
     for batch in batches:
         for row in batch.to_pylist():
-            _, searched = _search(row["folder"], row["place"], limits)
-            found = {"linearizable": searched.linearizable}
+            found = {"linearizable": _judged(row["folder"], row["place"], row["model"], limits)}
             yield pa.RecordBatch.from_pylist([row | found], schema=to_arrow_schema(_SEARCHED))
+
+
+def _judged(folder: str, place: int, model: str, limits: Limits) -> bool | None:
+    """Whether there is an order of the operations on a key, or of all transactions."""
+    if model == LIST_MODEL:
+        return judge_transactions(_transactions(folder)).strict_serializable
+    return _search(folder, place, limits)[1].linearizable
 
 
 def _search(folder: str, place: int, limits: Limits) -> tuple[Value, Found]:
     """Search an order of the operations on a key."""
-    history = _history(folder)
+    history = _operations(folder)
     key, operations = list(history.parts().items())[place]
     deadline = monotonic() + limits.seconds
     return key, search(history.model, operations, lambda _: monotonic() < deadline, limits.placements)

@@ -5,13 +5,14 @@ except that an answer may be taken back by its place: then the outcome is unknow
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
 from ordercast.core import LocalError, MessageId, Outcome, RemoteError, ServiceType, message_name, outcome_of
 from ordercast.core.operation_type import OperationType
 from ordercast.judge.histories import History, Model, Operation, Register, TextMap
+from ordercast.judge.histories.transactions import Append, Fate, Read, Transaction, Transactions
 from ordercast.services import BUILT_IN, service_class
 from ordercast.trace import ANSWERING, UNDOING, Event, Kind, RunDescription, StoredRun, events_of
 from ordercast.trace.values import Values, read_values
@@ -46,9 +47,11 @@ MODELS: Mapping[str, tuple[Model, Translate]] = {
     "kv": (TextMap(), _kv),
 }
 """The services that have a model, by name."""
+LIST_APPEND = "list_append"
+"""The service whose transactions are judged by their dependencies."""
 
 
-def history_of_stored(run: StoredRun) -> History:
+def history_of_stored(run: StoredRun) -> History | Transactions:
     """The history of a run on disk; an error if it does not keep its values, or its service has no model."""
     values = read_values(run.folder)
     if values is None:
@@ -56,10 +59,12 @@ def history_of_stored(run: StoredRun) -> History:
     return history_of_run(run.description, events_of(run.table()), values)
 
 
-def history_of_run(description: RunDescription, events: Iterable[Event], values: Values) -> History:
+def history_of_run(
+    description: RunDescription, events: Iterable[Event], values: Values
+) -> History | Transactions:
     """The history of a run."""
-    if description.service not in MODELS:
-        known = ", ".join(MODELS)
+    if description.service not in (*MODELS, LIST_APPEND):
+        known = ", ".join((*MODELS, LIST_APPEND))
         service = description.service or "no service"
         raise LocalError(f"{description.run}: has {service}; there are models for: {known}")
     clocks = description.clocks()
@@ -79,8 +84,12 @@ def history_of_run(description: RunDescription, events: Iterable[Event], values:
             answered.setdefault(event.message, event)
     if len(clients) > 1:
         raise LocalError(f"{description.run}: its clients have no common clock, so their times say nothing")
+    if description.service == LIST_APPEND:
+        lists = _TransactionReader(LIST_APPEND, values)
+        told = [lists.transaction(event, answered.get(message)) for message, event in invoked.items()]
+        return Transactions([transaction for transaction in told if transaction is not None])
     model, translate = MODELS[description.service]
-    reader = _Reader(description.service, translate, values)
+    reader = _OperationReader(description.service, translate, values)
     made = [reader.operation(event, answered.get(message)) for message, event in invoked.items()]
     return History(model, tuple(operation for operation in made if operation is not None))
 
@@ -96,20 +105,67 @@ def _takes_back(notice: Event, answer: Event) -> bool:
 class _Reader:
     """Reads the operations of a service from their bytes."""
 
-    def __init__(self, service: str, translate: Translate, values: Values) -> None:
+    def __init__(self, service: str, values: Values) -> None:
         assert service in BUILT_IN
         self._kinds = ServiceType.of(service_class(service)).operations
-        self._translate = translate
         self._values = values
 
-    def operation(self, event: Event, answer: Event | None) -> Operation | None:
-        """The operation of a submission; None if it is not one of the service, which changes nothing."""
+    def _result(self, event: Event, answer: Event | None) -> bytes | None:
+        """The result of a call; None if its client has none."""
+        return None if answer is None or event.message is None else self._values.results.get(event.message)
+
+    def _called(self, event: Event) -> tuple[OperationType, tuple[object, ...]] | None:
+        """What was called; None if it is no operation of the service, which changes nothing."""
         assert event.message is not None
         packed = self._values.operations.get(event.message)
         if packed is None:
             raise RemoteError(f"the values of {message_name(event.message)} are missing")
-        result = None if answer is None else self._values.results.get(event.message)
-        read = self._read(packed)
+        start = 1 + packed[0] if packed else 0
+        kind = self._kinds.get(packed[1:start].decode(errors="replace"))
+        if kind is None:
+            return None
+        try:
+            return kind, kind.unpack(packed[start:])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+
+class _TransactionReader(_Reader):
+    """Reads transactions on lists."""
+
+    def transaction(self, event: Event, answer: Event | None) -> Transaction | None:
+        """The transaction of a submission: it appends, and then reads all of its lists."""
+        called, result = self._called(event), self._result(event, answer)
+        if called is None:
+            return None
+        kind, (appends, reads) = called
+        assert isinstance(appends, dict) and isinstance(reads, list)
+        lists: dict[str, list[int]] | None = None
+        if result is not None and outcome_of(result) is Outcome.ANSWERED:
+            lists = cast("dict[str, list[int]]", kind.unpack_result(result))
+        operations: list[Append | Read] = [Append(key, element) for key, element in appends.items()]
+        for key in dict.fromkeys((*appends, *reads)):
+            operations.append(Read(key, None if lists is None else tuple(lists[key])))
+        return Transaction(
+            client=event.node,
+            invoked=event.time_ns,
+            answered=None if lists is None or answer is None else answer.time_ns,
+            fate=Fate.UNKNOWN if lists is None else Fate.COMMITTED,
+            operations=tuple(operations),
+            source=f"message {message_name(event.message or 0)}",
+        )
+
+
+class _OperationReader(_Reader):
+    """Reads operations on one object, in the words of a model."""
+
+    def __init__(self, service: str, translate: Translate, values: Values) -> None:
+        super().__init__(service, values)
+        self._translate = translate
+
+    def operation(self, event: Event, answer: Event | None) -> Operation | None:
+        """The operation of a submission; None if it is not one of the service, which changes nothing."""
+        read, result = self._called(event), self._result(event, answer)
         if read is None or (result is not None and outcome_of(result) is Outcome.FAILED):
             return None
         kind, arguments = read
@@ -122,18 +178,8 @@ class _Reader:
             arguments=rest,
             result=None if result is None else self._told(kind, result),
             key=(event.groups, key),
-            source=f"message {message_name(event.message)}",
+            source=f"message {message_name(event.message or 0)}",
         )
-
-    def _read(self, packed: bytes) -> tuple[OperationType, tuple[object, ...]] | None:
-        start = 1 + packed[0] if packed else 0
-        kind = self._kinds.get(packed[1:start].decode(errors="replace"))
-        if kind is None:
-            return None
-        try:
-            return kind, kind.unpack(packed[start:])
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return None
 
     @staticmethod
     def _told(kind: OperationType, result: bytes) -> Hashable:

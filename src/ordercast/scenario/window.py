@@ -41,11 +41,13 @@ class Window:
 class Budget:
     """The total number of messages that may be submitted; several clients may share a budget."""
 
-    __slots__ = ("messages", "taken")
+    __slots__ = ("_base", "messages", "taken")
 
-    def __init__(self, messages: int, taken: int = 0) -> None:
+    def __init__(self, messages: int, taken: int = 0, base: int = 0) -> None:
+        """`base` is added to the numbers of messages, where several budgets must not have the same ones."""
         self.messages = messages
         self.taken = taken
+        self._base = base
 
     @property
     def remaining(self) -> int:
@@ -53,8 +55,8 @@ class Budget:
         return max(0, self.messages - self.taken)
 
     def take(self) -> int | None:
-        """The number of the next message, starting at 1; None if none is left."""
+        """The number of the next message, starting behind the base; None if none is left."""
         if self.taken >= self.messages:
             return None
         self.taken += 1
-        return self.taken
+        return self._base + self.taken

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from struct import Struct
 
-from ordercast.core import SECOND, Groups, MessageId, Nanos, NodeId, message_sender
+from ordercast.core import MICROSECOND, SECOND, Groups, MessageId, Nanos, NodeId, message_sender
 from ordercast.lab.trial.conclusions import Conclusions
 from ordercast.lab.trial.diary import Diary
 from ordercast.lab.trial.messages import Life
@@ -30,6 +30,8 @@ from ordercast.trace import READ
 
 IN_A_ROW_MAX = 64
 """How many late submissions are made together before other work gets a turn."""
+LIFE_BITS = 40
+"""For the time in microseconds at which a life of a client begins, from that of the run."""
 _ANSWER = Struct("<IQI")  # receiver, first message, how many
 
 
@@ -147,7 +149,8 @@ class OpenLoad(Load):
 class ClosedLoad(Load):
     """The clients of a host, which get the answers of receivers by datagrams.
 
-    Hosts share no counter, so each sender has its own part of the messages.
+    Hosts share no counter, so each sender has its own part of the messages. The operations of all clients and
+    lives have different numbers: what they write can be told apart.
     """
 
     def __init__(
@@ -158,8 +161,9 @@ class ClosedLoad(Load):
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         share, more = divmod(spec.messages, len(senders))
+        life_us = (time.time_ns() - setting.epoch_ns) // MICROSECOND if self.operations else 0
         budgets = {
-            node: Budget(share + (place < more), self.submitted[node])
+            node: Budget(share + (place < more), self.submitted[node], (place << LIFE_BITS) + life_us)
             for place, node in enumerate(senders)
             if node in self.submitted
         }
