@@ -17,7 +17,8 @@ from ordercast.protocols.atoms.messages import (
     Sealed,
     Told,
 )
-from tests.atoms.lab import Chosen, Lab, kinds, nothing
+from tests.atoms.lab import Lab, kinds
+from tests.hand_driven import Chosen, nothing
 
 
 def to(node: NodeId, *types: type[Message]) -> Chosen:

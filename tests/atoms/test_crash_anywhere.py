@@ -10,8 +10,9 @@ import pytest
 
 from ordercast.core import Message, NodeId
 from ordercast.protocols.atoms.messages import MESSAGES, Alive
-from tests.atoms.lab import Lab, Strike
+from tests.atoms.lab import Lab
 from tests.deep import deep_after
+from tests.hand_driven import Strike
 
 STRIDE = 12
 """Each so many of the steps of a script is tried with each trouble; deep tests try the steps between them."""

@@ -2,8 +2,9 @@
 
 from ordercast.core import MILLISECOND, Message, NodeId
 from ordercast.protocols.atoms.messages import Entries, Forward, Got, Receipt, Sealed, Told
-from tests.atoms.lab import Chosen, Lab, kinds, nothing
+from tests.atoms.lab import Lab, kinds
 from tests.atoms.plays import either
+from tests.hand_driven import Chosen, nothing
 
 
 def waits(lab: Lab, node: NodeId) -> list[tuple[str, str]]:

@@ -7,8 +7,9 @@ import pytest
 
 from ordercast.core import Message, NodeId
 from ordercast.protocols.atoms.sites import PLACEMENTS
-from tests.atoms.lab import Lab, nothing
+from tests.atoms.lab import Lab
 from tests.deep import deep_after
+from tests.hand_driven import nothing
 
 PART = 4
 STEPS = 60

@@ -3,7 +3,7 @@
 from ordercast.core import Message, NodeId
 from ordercast.protocols.hydra.messages import Groupcast
 from tests.eris.lab import SECOND, EpochLab
-from tests.hydra_txn.lab import require
+from tests.hand_driven import require
 from tests.hydra_txn.plays import without
 
 

@@ -9,11 +9,12 @@ from ordercast.core import MILLISECOND, NodeId
 from ordercast.protocols.hydra.messages import Announce, Report, Steps
 from ordercast.transactions.eris.messages import EpochRequest
 from tests.eris.lab import ABOUT_EPOCHS, DURABLE, FIRST, SECOND, EpochLab
-from tests.hydra_txn.lab import REPLICAS, Lost, require
+from tests.hand_driven import Chosen, require
+from tests.hydra_txn.lab import REPLICAS
 from tests.hydra_txn.plays import any_of, between, without
 
 
-def apart(*nodes: NodeId) -> Lost:
+def apart(*nodes: NodeId) -> Chosen:
     """Cut these off from everybody."""
     return lambda source, to, message: source in nodes or to in nodes
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.eris.mutants import MUTANTS, Mutant
-from tests.hydra_txn.lab import Broken
+from tests.hand_driven import Broken
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

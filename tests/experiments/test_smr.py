@@ -5,15 +5,14 @@ import pytest
 from ordercast.experiments.experiment import CaseResult, Results, Setup
 from ordercast.experiments.hydra.bench import ready_world, sequencer_nodes
 from ordercast.experiments.hydra.calibration import PUBLISHED
+from ordercast.experiments.hydra.losing import FROM_SEQUENCERS, lose_from
 from ordercast.experiments.hydra.saturation import PEAK
 from ordercast.experiments.hydra.smr import (
     EXPERIMENTS,
-    FROM_SEQUENCERS,
     HYDRA_PAXOS,
     MULTI_PAXOS,
     NOPAXOS,
     SYSTEMS,
-    lose_from,
     serve,
     service_run,
 )

@@ -2,7 +2,8 @@
 
 from ordercast.core.general import pack_abort, pack_commit, pack_prepare
 from ordercast.transactions.granola.messages import Ask, State, Told, Vote
-from tests.granola.lab import LOCK_MS, GranolaWorld, prepared, require, until_answered
+from tests.granola.lab import LOCK_MS, GranolaWorld, prepared, until_answered
+from tests.hand_driven import require
 from tests.logged_shards.lab import ALSO_HERE, ALSO_THERE, FAR, HERE, THERE, transfer
 
 SHARD_0, SHARD_1 = (0, 1, 2), (3, 4, 5)

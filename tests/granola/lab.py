@@ -9,20 +9,11 @@ from ordercast.trace import Event, Kind
 from ordercast.transactions.granola.client import GranolaClient
 from ordercast.transactions.granola.schedule import Record
 from ordercast.transactions.granola.server import GranolaServer
+from tests.hand_driven import require
 from tests.logged_shards.lab import FAR, ShardsWorld
 
 LOCK_MS = 100
 VOTE_MS = 10
-
-
-class Broken(AssertionError):
-    """A promise of the protocol is not kept."""
-
-
-def require(kept: bool, story: str) -> None:
-    """Raise `Broken` if a promise is not kept."""
-    if not kept:
-        raise Broken(story)
 
 
 class GranolaWorld(ShardsWorld):

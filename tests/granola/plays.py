@@ -7,7 +7,8 @@ break a promise.
 from ordercast.components.consensus.messages import Accept
 from ordercast.core.general import pack_abort
 from ordercast.transactions.granola.messages import Ask, Request, Vote
-from tests.granola.lab import LOCK_MS, VOTE_MS, GranolaWorld, prepared, require, until_answered
+from tests.granola.lab import LOCK_MS, VOTE_MS, GranolaWorld, prepared, until_answered
+from tests.hand_driven import require
 from tests.logged_shards.lab import ALSO_HERE, ALSO_THERE, FAR, HERE, THERE, transfer
 
 SHARD_0, SHARD_1 = (0, 1, 2), (3, 4, 5)

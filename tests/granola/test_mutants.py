@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.granola.lab import Broken
 from tests.granola.mutants import MUTANTS, Mutant
+from tests.hand_driven import Broken
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

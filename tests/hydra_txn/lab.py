@@ -10,14 +10,13 @@ from collections.abc import Callable
 from ordercast.components.cross_shard import MESSAGES, FailureCoordinator, ShardReplica
 from ordercast.components.execution import pack_call
 from ordercast.components.network_ordered import ReplicaOptions, Replies
-from ordercast.components.network_ordered.messages import Reply, ViewChangeRequest
+from ordercast.components.network_ordered.messages import Reply
 from ordercast.core import (
     MILLISECOND,
     Delivered,
     Env,
     GroupId,
     Message,
-    Nanos,
     NodeId,
     Process,
     Stamp,
@@ -28,6 +27,8 @@ from ordercast.protocols.hydra.messages import Announce, Flush, Groupcast, Plans
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.testing import ProcessDriver, RecordingEnv
 from ordercast.transactions.hydra_txn.protocol import HydraTxnOptions, _make_coordinator, _make_replica
+from tests.hand_driven import nothing, require
+from tests.network_ordered.replicas import Replicas
 
 SHARDS = {0: (0, 1, 2), 1: (3, 4, 5)}
 REPLICAS = (*SHARDS[0], *SHARDS[1])
@@ -35,20 +36,9 @@ SERVICE = (31, 32, 33)
 CLIENT = 51
 NETWORK = HydraOptions(flush="periodic", flush_ns=MILLISECOND, repair=False, resend=False)
 OPTIONS = HydraTxnOptions(hydra=NETWORK, replicas=ReplicaOptions(ask_ns=0, gap_ns=MILLISECOND))
-Lost = Callable[[NodeId, NodeId, Message], bool]
 
 
-class Broken(AssertionError):
-    """A promise of the protocol is not kept."""
-
-
-def require(kept: bool, story: str) -> None:
-    """Raise `Broken` if a promise is not kept."""
-    if not kept:
-        raise Broken(story)
-
-
-class Lab:
+class Lab(Replicas):
     """The shards, and the rest of the world."""
 
     counted: tuple[type[Message], ...] = MESSAGES
@@ -57,10 +47,10 @@ class Lab:
     """The sequencer that is there at the end."""
 
     def __init__(self, *, coordinators: int = 1, options: HydraTxnOptions = OPTIONS) -> None:
+        super().__init__(1)
         self.options = options
         self.coordinators = tuple(range(41, 41 + coordinators))
         self.initial = {1: 21, 2: 22}
-        self.now: Nanos = 1
         self.clock = 100
         self.numbers: dict[int, list[int]] = {1: [0, 0], 2: [0, 0]}
         """By sequencer: the last number in each shard."""
@@ -70,10 +60,6 @@ class Lab:
         self.answered: defaultdict[str, set[GroupId]] = defaultdict(set)
         """By call: the shards whose answers the client has."""
         self.delivered: dict[NodeId, list[str]] = {node: [] for node in REPLICAS}
-        self.sent: list[tuple[NodeId, NodeId, Message]] = []
-        self.lost: Lost = lambda source, to, message: False
-        self.drivers: dict[NodeId, ProcessDriver[Process]] = {}
-        self.disks: dict[NodeId, dict[str, bytes]] = {}
         self.crash_at: tuple[int, NodeId] | None = None
         """After so many messages of the coordinator, or to it, this process crashes."""
         self._replies = {
@@ -141,31 +127,9 @@ class Lab:
                 return node
         raise AssertionError("the coordinator has no leader")
 
-    def begin_view(self, view: int, *nodes: NodeId) -> None:
-        """Let replicas hear from each other that a view is to begin."""
-        for node, other in zip(nodes, (*nodes[1:], nodes[0]), strict=True):
-            self.drivers[node].receive(other, ViewChangeRequest(view))
-        self.pump()
-
     # Messages and time
 
-    def pump(self) -> None:
-        """Let messages travel until none is left."""
-        while sum(self._send_all(node) for node in sorted(self.drivers) if node in self.drivers):
-            pass
-
-    def _send_all(self, node: NodeId) -> bool:
-        self._note_delivered(node)
-        sent = self.drivers[node].take_sent()
-        for to, message in sent:
-            self._carry(node, to, message)
-            self._crash_if_due(message)
-            if node not in self.drivers:
-                break
-        return bool(sent)
-
     def _crash_if_due(self, message: Message) -> None:
-        """Crash a process if it is time for that, also in the middle of what it or another one sends."""
         if self.crash_at is None or not isinstance(message, self.counted):
             return
         left, node = self.crash_at[0] - 1, self.crash_at[1]
@@ -194,24 +158,6 @@ class Lab:
         for delivery in self.drivers[node].take_delivered():
             if isinstance(delivery, Delivered):
                 self.delivered[node] += [item.payload.decode() for item in unpack(delivery.payload)]
-
-    def wait(self, duration: Nanos) -> None:
-        """Let time pass everywhere, timer by timer."""
-        end = self.now + duration
-        while True:
-            due = [(at, node, name) for node, d in self.drivers.items() for name, at in d.env.timers.items()]
-            first = min((one for one in due if one[0] <= end), default=None)
-            if first is None:
-                break
-            self._set_time(max(self.now, first[0]))
-            self.drivers[first[1]].fire(first[2])
-            self.pump()
-        self._set_time(end)
-
-    def _set_time(self, now: Nanos) -> None:
-        self.now = now
-        for driver in self.drivers.values():
-            driver.env.now = now
 
     def wait_ms(self, duration: int, *nodes: NodeId) -> None:
         """Let milliseconds pass; the sequencers flush to these replicas meanwhile, or to all."""
@@ -282,10 +228,6 @@ class Lab:
 
     # What a test looks at
 
-    def kinds(self, kind: type[Message]) -> int:
-        """How many messages of a kind were sent."""
-        return sum(isinstance(message, kind) for _, _, message in self.sent)
-
     def order(self, group: GroupId) -> list[str]:
         """What a shard has delivered, as far as any of its replicas is."""
         return max((self.delivered[node] for node in SHARDS[group]), key=len)
@@ -305,7 +247,7 @@ class Lab:
     def finish(self, *names: str, never: tuple[str, ...] = ()) -> None:
         """Let everything settle. Shards take all of a call or nothing, and what was answered is there; of the
         names given all are there, and none of the last."""
-        self.lost = lambda source, to, message: False
+        self.lost = nothing
         self.tell_steps()
         self.call("the end", sequencer=self.surviving)
         self.wait_ms(200)

@@ -15,24 +15,25 @@ from ordercast.components.cross_shard.messages import (
     Shown,
 )
 from ordercast.core import Message, NodeId
-from tests.hydra_txn.lab import OPTIONS, SHARDS, Lab, Lost
+from tests.hand_driven import Chosen
+from tests.hydra_txn.lab import OPTIONS, SHARDS, Lab
 
 FIRST, SECOND = SHARDS[0], SHARDS[1]
 
 
-def without(*kinds: type[Message], to: tuple[NodeId, ...] = (), source: tuple[NodeId, ...] = ()) -> Lost:
+def without(*kinds: type[Message], to: tuple[NodeId, ...] = (), source: tuple[NodeId, ...] = ()) -> Chosen:
     """Lose all messages of some kinds, or those to, or of, some nodes."""
     return lambda sender, receiver, message: (
         isinstance(message, kinds) and (not to or receiver in to) and (not source or sender in source)
     )
 
 
-def any_of(*losses: Lost) -> Lost:
+def any_of(*losses: Chosen) -> Chosen:
     """Lose what any of these loses."""
     return lambda source, to, message: any(lost(source, to, message) for lost in losses)
 
 
-def between(*nodes: NodeId) -> Lost:
+def between(*nodes: NodeId) -> Chosen:
     """Cut these off from the other replicas of their shard."""
     return lambda source, to, message: (source in nodes) != (to in nodes) and source < 6 and to < 6
 
@@ -92,7 +93,7 @@ def nobody_has_it() -> None:
     lab.finish("late", "next")
 
 
-def _dropped_by_the_first_shard(lab: Lab, *, lost: Lost) -> None:
+def _dropped_by_the_first_shard(lab: Lab, *, lost: Chosen) -> None:
     """The first shard notices that it lacks a message, and gives it up; the second has not noticed. Then the
     message comes there."""
     packet = lab.stamp("late")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.hydra_txn.lab import Broken
+from tests.hand_driven import Broken
 from tests.hydra_txn.mutants import MUTANTS, Mutant
 
 

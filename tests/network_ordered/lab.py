@@ -6,28 +6,22 @@ test loses them. The service of the lab answers each call with all calls execute
 the whole log before it.
 """
 
-from collections.abc import Callable
-
 from ordercast.components.execution import pack_call
 from ordercast.components.network_ordered import NetworkReplica, ReplicaOptions, Replies
 from ordercast.components.network_ordered.messages import (
     ReadReply,
     ReadRequest,
     Reply,
-    ViewChangeRequest,
 )
 from ordercast.core import (
     MILLISECOND,
     Checkpoint,
-    Context,
     Delivered,
     Env,
     Message,
-    Nanos,
     NodeId,
     ServiceSpec,
     Stamp,
-    StateMachine,
     message_id,
 )
 from ordercast.core.bundle import pack_bundle, unpack
@@ -45,40 +39,18 @@ from ordercast.protocols.hydra.messages import (
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.replica_ordering import HydraOrdering
 from ordercast.testing import ProcessDriver, RecordingEnv
+from tests.hand_driven import nothing
+from tests.network_ordered.replicas import Replicas
+from tests.story import Story
 
 REPLICAS = (0, 1, 2)
 SERVICE = (31, 32, 33)
 CLIENT = 51
 NETWORK = HydraOptions(flush="periodic", flush_ns=MILLISECOND, repair=False)
 OPTIONS = ReplicaOptions(ask_ns=0, gap_ns=MILLISECOND)
-Lost = Callable[[NodeId, NodeId, Message], bool]
 
 
-class Story(StateMachine):
-    """Answers each operation with all operations so far."""
-
-    def __init__(self) -> None:
-        self.told: list[bytes] = []
-
-    def apply(self, operation: bytes, context: Context) -> bytes:
-        """Add it."""
-        self.told.append(operation)
-        return b"\0" + b" ".join(self.told)
-
-    def read(self, operation: bytes, context: Context) -> bytes:
-        """The story."""
-        return b"\0" + b" ".join(self.told)
-
-    def snapshot(self) -> bytes:
-        """The story."""
-        return b" ".join(self.told)
-
-    def restore(self, state: bytes) -> None:
-        """Take it back."""
-        self.told = state.split()
-
-
-class Lab:
+class Lab(Replicas):
     """Replicas, and the rest of the world."""
 
     def __init__(
@@ -90,20 +62,16 @@ class Lab:
         ordering: type[HydraOrdering] = HydraOrdering,
         sequencers: tuple[int, ...] = (1, 2),
     ) -> None:
+        super().__init__(1)
         self.durable = durable
         self.options = options
         self.groups = groups
         self.ordering = ordering
         self.initial = {sequencer: 20 + sequencer for sequencer in sequencers}
-        self.now: Nanos = 1
-        self.lost: Lost = lambda source, to, message: False
-        self.drivers: dict[NodeId, ProcessDriver[NetworkReplica]] = {}
-        self.disks: dict[NodeId, dict[str, bytes]] = {}
         self.numbers = dict.fromkeys(sequencers, 0)
         self.clock = 100
         self.steps: list[Step] = []
         self.names: dict[str, int] = {}
-        self.sent: list[tuple[NodeId, NodeId, Message]] = []
         self.crash_at: tuple[int, NodeId] | None = None
         """After so many messages this replica crashes."""
         self.crashed = False
@@ -145,30 +113,11 @@ class Lab:
 
     def replica(self, node: NodeId) -> NetworkReplica:
         """A replica that is up."""
-        return self.drivers[node].process
+        process = self.drivers[node].process
+        assert isinstance(process, NetworkReplica)
+        return process
 
-    def pump(self) -> None:
-        """Let messages travel until none is left."""
-        busy = True
-        while busy:
-            busy = False
-            for node in sorted(self.drivers):
-                if node in self.drivers and self._send_all(node):
-                    busy = True
-
-    def _send_all(self, node: NodeId) -> bool:
-        """Carry all messages of a replica, or those before its crash; False if there are none."""
-        self._note_delivered(node)
-        sent = self.drivers[node].take_sent()
-        for to, message in sent:
-            self._carry(node, to, message)
-            self._crash_if_due()
-            if node not in self.drivers:
-                break
-        return bool(sent)
-
-    def _crash_if_due(self) -> None:
-        """Crash a replica if it is time for that, also in the middle of what it or another one sends."""
+    def _crash_if_due(self, message: Message) -> None:
         if self.crash_at is not None and not self.crashed and len(self.sent) >= self.crash_at[0]:
             self.crashed = True
             self._note_delivered(self.crash_at[1])
@@ -201,35 +150,11 @@ class Lab:
             elif isinstance(delivery, Checkpoint):
                 self.checkpoints[node].append(delivery)
 
-    def wait(self, duration: Nanos) -> None:
-        """Let time pass everywhere, timer by timer."""
-        end = self.now + duration
-        while True:
-            due = [(at, node, name) for node, d in self.drivers.items() for name, at in d.env.timers.items()]
-            first = min((one for one in due if one[0] <= end), default=None)
-            if first is None:
-                break
-            self._set_time(max(self.now, first[0]))
-            self.drivers[first[1]].fire(first[2])
-            self.pump()
-        self._set_time(end)
-
-    def _set_time(self, now: Nanos) -> None:
-        self.now = now
-        for driver in self.drivers.values():
-            driver.env.now = now
-
     def wait_ms(self, duration: int) -> None:
         """Let milliseconds pass; the sequencers flush meanwhile."""
         for _ in range(duration):
             self.wait(MILLISECOND)
             self.flush()
-
-    def begin_view(self, view: int, *nodes: NodeId) -> None:
-        """Let replicas hear from each other that a view is to begin."""
-        for node, other in zip(nodes, (*nodes[1:], nodes[0]), strict=True):
-            self.drivers[node].receive(other, ViewChangeRequest(view))
-        self.pump()
 
     # The network
 
@@ -350,14 +275,9 @@ class Lab:
     def _call_name(self, payload: bytes) -> str:
         return unpack(payload[9:])[0].payload.decode()
 
-    def kinds(self, kind: type[Message]) -> int:
-        """How many messages of a kind were sent."""
-        return sum(isinstance(message, kind) for _, _, message in self.sent)
-
     def leader(self) -> NodeId:
         """The leader of the highest view."""
-        latest = max((driver.process for driver in self.drivers.values()), key=lambda one: one.view)
-        return latest.leader
+        return max(map(self.replica, self.drivers), key=lambda one: one.view).leader
 
     def check(self) -> None:
         """What holds at all times: answers are prefixes of the delivered order, deliveries agree."""
@@ -376,7 +296,7 @@ class Lab:
 
     def finish(self, *names: str) -> None:
         """Let everything settle; each of these calls was answered, and is delivered everywhere once."""
-        self.lost = lambda source, to, message: False
+        self.lost = nothing
         self.tell_all()
         self.wait_ms(120)
         self.check()

@@ -12,13 +12,14 @@ from ordercast.components.network_ordered.messages import (
     Reply,
     SyncPrepare,
 )
-from tests.network_ordered.lab import CLIENT, Lab, Lost
+from tests.hand_driven import Chosen
+from tests.network_ordered.lab import CLIENT, Lab
 
-SILENT: Lost = lambda source, to, message: True  # noqa: E731
+SILENT: Chosen = lambda source, to, message: True  # noqa: E731
 """Nothing comes anywhere."""
 
 
-def without(*kinds: type) -> Lost:
+def without(*kinds: type) -> Chosen:
     """Lose all messages of some kinds."""
     return lambda source, to, message: isinstance(message, kinds)
 

@@ -12,7 +12,8 @@ from ordercast.components.network_ordered.messages import (
     SyncPrepare,
 )
 from ordercast.core import MILLISECOND, Message, NodeId
-from tests.network_ordered.lab import OPTIONS, Lab, Lost
+from tests.hand_driven import Chosen
+from tests.network_ordered.lab import OPTIONS, Lab
 from tests.network_ordered.plays import without
 from tests.network_ordered.plays_traps import ahead_options
 
@@ -128,7 +129,7 @@ def _large_state() -> tuple[Lab, int]:
     return lab, len(lab.replica(0).ledger.state) // 16
 
 
-def _come_back(lab: Lab, lost: Lost) -> int:
+def _come_back(lab: Lab, lost: Chosen) -> int:
     """Start replica 2, and call until it is there; returns how many parts of a state were sent."""
     before = lab.kinds(BaseChunk)
     lab.lost = lost

@@ -6,7 +6,8 @@ many milliseconds, where a run of a few hundred microseconds has already seen th
 is said of the end of such a run, but what was delivered must have kept all promises.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from statistics import fmean, median_low
 
 import msgspec
@@ -28,8 +29,12 @@ from ordercast.scenario.spec import Scenario
 from ordercast.sim.build import build_workload, build_world
 from ordercast.sim.collector import collector_paused
 from ordercast.sim.run import Run
+from ordercast.sim.workload import Workload
 from ordercast.sim.world import World
 from ordercast.trace import Kind
+
+Completed = Callable[[World, int], list[Nanos]]
+"""The latencies of what was completed among the rows from the given one on."""
 
 _READY_ROLES = ("sender", "client", "switch", "sequencer")
 _READY_MAX: Nanos = 1 * SECOND
@@ -121,10 +126,16 @@ def count(
     messages: int,
     least_us: float = 0.0,
     most: Nanos = _COUNTED_MAX,
+    workload: Workload | None = None,
+    completed: Completed | None = None,
 ) -> Counted:
-    """Let closed-loop clients warm up, then count so many messages, for so long at least and at most."""
-    build_workload(scenario, world).start()
-    done = Kind.REPLY if scenario.service else Kind.COMPLETE
+    """Let closed-loop clients warm up, then count so many messages, for so long at least and at most.
+
+    The workload is that of the scenario, and a message is completed when it is answered, unless others are
+    given.
+    """
+    (workload or build_workload(scenario, world)).start()
+    done = completed or partial(latencies_of, kind=Kind.REPLY if scenario.service else Kind.COMPLETE)
     _run_until(world, done, max(messages // 4, ROUNDS_OF_WARMING * clients), 0, most)
     start, wanted = world.now, max(messages, ROUNDS_COUNTED * clients)
     latencies = _run_until(world, done, wanted, round(least_us * MICROSECOND), most)
@@ -139,14 +150,13 @@ def count(
     )
 
 
-def _run_until(world: World, done: Kind, messages: int, least: Nanos, most: Nanos) -> list[Nanos]:
-    """Go on until so many messages are completed, which rows of a kind tell, for this time at least; returns
-    their latencies."""
+def _run_until(world: World, done: Completed, messages: int, least: Nanos, most: Nanos) -> list[Nanos]:
+    """Go on until so many messages are completed, for this time at least; returns their latencies."""
     seen, start = len(world.rows), world.now
     latencies: list[Nanos] = []
     while len(latencies) < messages or world.now - start < least:
         world.run(world.now + _SLICE)
-        latencies += latencies_of(world, done, seen)
+        latencies += done(world, seen)
         seen = len(world.rows)
         if world.now - start > most:
             raise LocalError(
@@ -155,7 +165,7 @@ def _run_until(world: World, done: Kind, messages: int, least: Nanos, most: Nano
     return latencies
 
 
-def latencies_of(world: World, kind: Kind, first: int) -> list[Nanos]:
+def latencies_of(world: World, first: int, *, kind: Kind) -> list[Nanos]:
     """From submission to each event of a kind, among the rows from the given one on."""
     return [
         time - submitted

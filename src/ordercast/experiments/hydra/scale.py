@@ -125,7 +125,7 @@ def _count(scenario: Scenario, world: World, load: int, seconds: float) -> tuple
     start, first, stamped, submitted = world.now, len(world.rows), _stamped(world), world.submitted
     world.run(start + round(seconds * SECOND))
     stamped, submitted = _stamped(world) - stamped, world.submitted - submitted
-    latencies = latencies_of(world, Kind.DELIVER, first)
+    latencies = latencies_of(world, first, kind=Kind.DELIVER)
     check(scenario, world)
     if not latencies:
         raise LocalError("nothing was delivered")

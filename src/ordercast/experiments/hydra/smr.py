@@ -16,25 +16,37 @@ round trips. - **Loss** strikes each packet between two hosts, those of clients 
 only on the ways from sequencers to replicas, where the paper's drop notifications come from.
 """
 
-from random import Random
 from statistics import median
 from typing import Any
 
 import msgspec
 
-from ordercast.core import MICROSECOND, MILLISECOND, SECOND, HostId, Nanos
+from ordercast.core import MICROSECOND, MILLISECOND, SECOND, Nanos
 from ordercast.experiments.experiment import Case, CaseValues, Evaluation, Results
 from ordercast.experiments.hydra.bench import Counted, count, ready_world, sequencer_nodes
 from ordercast.experiments.hydra.calibration import PACKETS_OF_ORDER, Hardware
-from ordercast.experiments.hydra.results import PAPER, compared, latencies, load_curve, peaks, ratio
+from ordercast.experiments.hydra.losing import (
+    EVERYWHERE,
+    FROM_SEQUENCERS,
+    LOSSES,
+    kept_under_loss,
+    lose_from,
+    loss_figure,
+)
+from ordercast.experiments.hydra.results import (
+    PAPER,
+    compared,
+    latencies,
+    load_curve,
+    peaks,
+    ratio,
+)
 from ordercast.experiments.hydra.saturation import doubled, summary
 from ordercast.experiments.hydra.sensitivity import Effort, on_testbed
 from ordercast.experiments.hydra.testbed import SWITCH_CPU, hydra_options, microbenchmark
 from ordercast.experiments.published import published
-from ordercast.report.figures import Axis, Curve, Figure, Point, Reference
+from ordercast.report.figures import Axis, Figure, Reference
 from ordercast.scenario.spec import Scenario
-from ordercast.sim.network import Packet
-from ordercast.sim.world import World
 
 HYDRA_PAXOS, NOPAXOS, MULTI_PAXOS, FAST_PAXOS = "hydra_paxos", "nopaxos", "multi_paxos", "fast_paxos"
 UNREPLICATED = "unreplicated"
@@ -52,9 +64,6 @@ COUNTED_MAX: Nanos = 20 * SECOND
 """One client of a system that repeats slowly takes long under loss."""
 GAPS = {"ask_ns": 0, "gap_ns": 20 * MICROSECOND}
 """How soon replicas ask for what they lack, and give up what nobody answers for."""
-EVERYWHERE, FROM_SEQUENCERS = "all ways", "from sequencers"
-LOSSES = (0.0, 0.00001, 0.0001, 0.001, 0.01)
-"""The shares of lost packets of Figure 11."""
 CLAIMED_LOSS = 0.001
 
 SMR = "hydra.smr."
@@ -156,20 +165,6 @@ def options_of(system: str) -> dict[str, Any]:
             return {"calls": calls}
 
 
-def lose_from(world: World, hosts: set[HostId], share: float) -> None:
-    """Lose this share of the packets that leave some hosts."""
-    network, rng = world.network, Random(f"{world.seed}/lost")
-    carry = network.transmit
-
-    def transmit(departure: Nanos, packet: Packet) -> bool:
-        if packet.link[0] in hosts and rng.random() < share:
-            network.lost += 1
-            return False
-        return carry(departure, packet)
-
-    network.transmit = transmit  # type: ignore[method-assign]
-
-
 def evaluate_5(results: Results) -> Evaluation:
     """Latency over throughput, load by load, and the ratios of maximum throughputs."""
     plain = results.where(order=False)
@@ -219,38 +214,20 @@ def evaluate_11(results: Results) -> Evaluation:
     """Maximum throughput under loss, as a share of that without."""
     hydra = results.where(system=HYDRA_PAXOS)
     everywhere = hydra.where(where=EVERYWHERE)
-    figure = Figure(
-        id="hydra-11",
-        title="State machine replication under packet loss",
-        caption=f"After Figure 11 of {PAPER}. {_MODEL}",
-        x=Axis(label="lost packets (%)", scale="log"),
-        y=Axis(label="max throughput / its own without loss", low=0.0),
-        curves=tuple(
-            _loss_curve(system, where, results.where(system=system, where=where))
-            for where in (EVERYWHERE, FROM_SEQUENCERS)
-            for system in SYSTEMS
-            if results.where(system=system, where=where).all
-        ),
+    figure = loss_figure(
+        "hydra-11",
+        "State machine replication under packet loss",
+        f"After Figure 11 of {PAPER}. {_MODEL}",
+        SYSTEMS,
+        results,
     )
-    from_sequencers = _kept(hydra.where(where=FROM_SEQUENCERS), CLAIMED_LOSS)
+    from_sequencers = kept_under_loss(hydra.where(where=FROM_SEQUENCERS), CLAIMED_LOSS)
     measured = compared(
         f"{SMR}drop_0p1pct",
-        _kept(everywhere, CLAIMED_LOSS),
+        kept_under_loss(everywhere, CLAIMED_LOSS),
         f"losses only from sequencers to replicas: {median(from_sequencers.values()):.3g}",
     )
     return Evaluation(measurements=(measured,), figures=(figure,))
-
-
-def _kept(results: Results, loss: float) -> dict[int, float]:
-    """For each seed, the throughput under loss as a share of that without."""
-    with_loss, without = peaks(results.where(loss=loss)), peaks(results.where(loss=0.0))
-    return {seed: with_loss[seed] / without[seed] for seed in without}
-
-
-def _loss_curve(system: str, where: str, results: Results) -> Curve:
-    losses = sorted({float(result.case.parameters["loss"]) for result in results.all})
-    points = tuple(Point(100 * loss, median(_kept(results, loss).values())) for loss in losses if loss)
-    return Curve(label=f"{SYSTEMS[system]}, {where}", points=points)
 
 
 EXPERIMENTS = (
