@@ -98,7 +98,8 @@ def account_text(account: LiveAccount) -> str:
 def operations_text(account: OperationsAccount) -> str:
     """The account of the calls to a service in one line."""
     limit = "" if account.limit_ns is None else f" (limit {format_ns(account.limit_ns, 3)})"
-    sums = f"; {account.sums} sums came to {account.total or 'different totals'}" if account.sums else ""
+    total = "different totals" if account.total is None else account.total
+    sums = f"; {account.sums} sums came to {total}" if account.sums else ""
     compared = f"{account.checked} compared with a single service" if account.checked else "none compared"
     return (
         f"{account.answered} of {account.invoked} answered ({account.refused} refused, {account.failed}"
