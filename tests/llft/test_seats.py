@@ -14,7 +14,7 @@ from tests.llft.lab import Lab, kinds
 from tests.llft.mutants import Mutant
 from tests.llft.plays import Play
 from tests.llft.plays_seats import MUTANTS, SEATED, joined
-from tests.llft.story import Story
+from tests.story import Story
 
 OPTIONS = LlftOptions()
 DETECT_MS, BEAT_MS = OPTIONS.detect_ns / MILLISECOND, OPTIONS.heartbeat_ns / MILLISECOND
