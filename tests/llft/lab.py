@@ -32,7 +32,7 @@ from ordercast.replication.llft.replica import Replica
 from ordercast.replication.llft.standing import Standing
 from ordercast.testing import ProcessDriver, RecordingEnv
 from tests.llft.history import History
-from tests.llft.story import Story
+from tests.story import Story
 
 Chosen = Callable[[NodeId, NodeId, Message], bool]
 """Chooses messages: by source, target and content."""

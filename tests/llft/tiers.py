@@ -12,7 +12,7 @@ from typing import Any
 from ordercast.core import Asking, Context, GroupId, ServiceSpec
 from tests.llft.history import History
 from tests.llft.lab import Lab
-from tests.llft.story import Story
+from tests.story import Story
 
 
 class Relay(Story):
