@@ -1,6 +1,5 @@
 """Runs the contenders in turns; what is measured and how is said in the package's docstring."""
 
-import argparse
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from benchmarks.services.nopaxos_cpp import NopaxosCpp
 from benchmarks.services.ours import COMPACT, DURABLE, EMBEDDED, protocols_that_serve
 from benchmarks.services.pysyncobj_map import PySyncObjMap
 from benchmarks.services.redis_wait import RedisWait
+from benchmarks.services.turns import in_turns, parser_of, present
 
 MANY, ONE = 64, 1
 SUBJECT = "hydra_paxos"
@@ -105,30 +105,16 @@ def table_of(measured: Measured) -> Table:
 def main() -> None:
     """Measure and print."""
     everybody = contenders()
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.services",
-        description=benchmarks.services.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    names = ",".join(contender.name for contender in everybody)
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default=names, help="contenders, with commas: %(default)s")
-    parser.add_argument("--json", action="store_true")
+    parser = parser_of("python -m benchmarks.services", benchmarks.services.__doc__, everybody, 5.0)
     chosen = parser.parse_args()
     console = Console(stderr=True, highlight=False)
-    wanted = [one for one in everybody if one.name in chosen.only.split(",")]
-    absent = {one.name: missing for one in wanted if (missing := one.missing())}
-    for name, missing in absent.items():
-        console.print(f"{name} is absent: {missing}", markup=False)
-    here = [one for one in wanted if one.name not in absent]
-    measured: Measured = {one.name: {MANY: [], ONE: []} for one in here}
-    for _ in range(chosen.rounds):
-        for tasks in (MANY, ONE):
-            for contender in here:
-                figures = attempt(contender, tasks, chosen.seconds, console)
-                if figures is not None:
-                    measured[contender.name][tasks].append(figures)
+    here, absent = present(everybody, chosen.only, console)
+    measured = in_turns(
+        here,
+        (MANY, ONE),
+        chosen.rounds,
+        lambda contender, tasks: attempt(contender, tasks, chosen.seconds, console),
+    )
     if chosen.json:
         print(json.dumps(report(measured, absent), indent=2))
     else:

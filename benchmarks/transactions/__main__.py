@@ -1,6 +1,5 @@
 """Runs the contenders in turns; what is measured and how is said in the package's docstring."""
 
-import argparse
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from rich.table import Table
 import benchmarks.transactions
 from benchmarks.services.__main__ import ratios
 from benchmarks.services.contender import MeasureError
+from benchmarks.services.turns import in_turns, parser_of, present
 from benchmarks.transactions.contender import Contender, Figures
 from benchmarks.transactions.etcd_transactions import EtcdTransactions
 from benchmarks.transactions.ours import TRANSACTIONAL, Ours
@@ -102,32 +102,16 @@ def table_of(measured: Measured) -> Table:
 def main() -> None:
     """Measure and print."""
     everybody = contenders()
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.transactions",
-        description=benchmarks.transactions.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    names = ",".join(contender.name for contender in everybody)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default=names, help="contenders, with commas: %(default)s")
-    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="with commas: %(default)s")
-    parser.add_argument("--json", action="store_true")
+    parser = parser_of("python -m benchmarks.transactions", benchmarks.transactions.__doc__, everybody, 3.0)
     chosen = parser.parse_args()
     console = Console(stderr=True, highlight=False)
-    wanted = [one for one in everybody if one.name in chosen.only.split(",")]
-    workloads = [one for one in WORKLOADS if one in chosen.workloads.split(",")]
-    absent = {one.name: missing for one in wanted if (missing := one.missing())}
-    for name, missing in absent.items():
-        console.print(f"{name} is absent: {missing}", markup=False)
-    here = [one for one in wanted if one.name not in absent]
-    measured: Measured = {one.name: {workload: [] for workload in WORKLOADS} for one in here}
-    for _ in range(chosen.rounds):
-        for workload in workloads:
-            for contender in here:
-                figures = attempt(contender, workload, chosen.seconds, console)
-                if figures is not None:
-                    measured[contender.name][workload].append(figures)
+    here, absent = present(everybody, chosen.only, console)
+    measured = in_turns(
+        here,
+        list(WORKLOADS),
+        chosen.rounds,
+        lambda contender, workload: attempt(contender, workload, chosen.seconds, console),
+    )
     if chosen.json:
         print(json.dumps(report(measured, absent), indent=2))
     else:

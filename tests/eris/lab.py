@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ordercast.components.network_ordered import ReplicaOptions
-from ordercast.core import MILLISECOND, Env, GroupId, Message, NodeId, Process
+from ordercast.core import MILLISECOND, Env, GroupId, NodeId, Process
 from ordercast.protocols.hydra.messages import Announce, Flush, Groupcast, Report, Step, Steps
 from ordercast.replication.nopaxos.session import SESSION_BITS
 from ordercast.transactions.eris.coordinator import EpochCoordinator
@@ -141,8 +141,3 @@ class EpochLab(Lab):
             told, order = self.delivered[node], self.order(node // 3)
             self.delivered[node] = order[: order.index(told[0])] + told if told else list(order)
         super().finish(*names, never=never)
-
-
-def about_epochs(message: Message) -> bool:
-    """Whether a message is about epochs."""
-    return isinstance(message, ABOUT_EPOCHS)

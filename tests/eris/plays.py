@@ -142,14 +142,14 @@ def it_comes_while_replicas_wait() -> None:
     lab.finish("old", never=("late",))
 
 
-def another_replica_has_more() -> None:
-    """A replica was not asked yet, and answers its leader with what came after the leader's report."""
+def a_follower_was_not_asked() -> None:
+    """A follower was not asked yet, and takes what comes after the reports of the others, who decide."""
     lab = EpochLab()
     lab.call("old")
     lab.lost = any_of(without(*ABOUT_EPOCHS), without(Shown))
     lab.next_epoch(2, 0, 1, *SECOND)
     lab.give(lab.stamp("late", (0,)), 2)
-    lab.lost = without(*ABOUT_EPOCHS, to=(2,), source=())
+    lab.lost = without(*ABOUT_EPOCHS, to=(2,))
     lab.wait_ms(40)
     lab.finish("old", never=("late",))
 
@@ -432,7 +432,7 @@ PLAYS = (
     nobody_has_it,
     the_old_sequencer_goes_on,
     it_comes_while_replicas_wait,
-    another_replica_has_more,
+    a_follower_was_not_asked,
     nothing_is_executed_before_the_decision,
     nothing_is_executed_before_the_old_epoch_is_settled,
     a_minority_hears_nothing,

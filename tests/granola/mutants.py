@@ -7,7 +7,7 @@ from ordercast.components.execution import unpack_call
 from ordercast.core import NodeId
 from ordercast.transactions.granola.client import GranolaClient
 from ordercast.transactions.granola.entries import Entry, Propose, Settle, Subject, Verdict
-from ordercast.transactions.granola.messages import Request, Vote
+from ordercast.transactions.granola.messages import Ask, Request, Vote
 from ordercast.transactions.granola.schedule import Record, Schedule, Stage
 from ordercast.transactions.granola.server import GranolaServer
 from ordercast.transactions.granola.voting import Voting
@@ -117,6 +117,16 @@ def _forget_at_once(self: Schedule, subject: Subject, record: Record) -> None:
     self.records.pop(subject, None)
 
 
+_on_ask = Voting.on_ask
+
+
+def _say_forgotten(self: Voting, source: NodeId, ask: Ask) -> bool:
+    """A replica that has nothing on record says that its shard has settled it, and forgotten that."""
+    if not _on_ask(self, source, ask) and ask.settled:
+        self._env.send(source, Vote(ask.subject, ask.attempt, self._group, Verdict.COMMIT, 0, True))
+    return True
+
+
 def _ask_nobody(self: Voting, subject: Subject, record: Record, age: int) -> None:
     pass
 
@@ -206,5 +216,12 @@ MUTANTS = (
         "_run",
         _forget_at_once,
         plays.a_client_gives_up_what_one_shard_has_run,
+    ),
+    Mutant(
+        "forgotten says who lags",
+        Voting,
+        "on_ask",
+        _say_forgotten,
+        plays.a_replica_that_lags_does_not_say_what_was_forgotten,
     ),
 )

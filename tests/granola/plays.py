@@ -5,6 +5,7 @@ break a promise.
 """
 
 from ordercast.components.consensus.messages import Accept
+from ordercast.core import Message, NodeId
 from ordercast.core.general import pack_abort
 from ordercast.transactions.granola.messages import Ask, Request, Vote
 from tests.granola.lab import LOCK_MS, VOTE_MS, GranolaWorld, prepared, until_answered
@@ -251,6 +252,27 @@ def a_client_gives_up_what_one_shard_has_run() -> None:
     require(world.deliverers(message) == ALL, "one shard has run it alone")
 
 
+def a_replica_that_lags_does_not_say_what_was_forgotten() -> None:
+    """Shard 0 has run it, and asks whether shard 1 knows that; the leader there lacks the vote, and another
+    replica knows nothing of it. Then the client gives it up."""
+    world = GranolaWorld(options={"calls": {"deadline_ns": 50_000_000}})
+
+    def lost(source: NodeId, to: NodeId, message: Message) -> bool:
+        lags = to == 5 and "consensus" in type(message).__module__
+        silent = isinstance(message, Vote) and to in SHARD_1
+        return lags or silent or (isinstance(message, Ask) and source in SHARD_1)
+
+    world.lost = lost
+    message = world.call(transfer(*FAR, 5))
+    world.run_until(lambda: world.deliverers(message) & set(SHARD_0))
+    world.run_ms(2 * LOCK_MS)
+    later = world.call(transfer(HERE, ALSO_HERE, 1))
+    until_answered(world, later)
+    assert not world.deliverers(message) & set(SHARD_1)
+    world.finish(later)
+    require(world.deliverers(message) >= {0, 1, 2, 3, 4}, "one shard has run it alone")
+
+
 def replicas_lose_their_memory() -> None:
     """One after the other, with something pending, settled and open."""
     world = GranolaWorld(options={"durable": False})
@@ -296,6 +318,7 @@ PLAYS = (
     what_was_settled_is_forgotten,
     a_shard_is_not_forgotten_that_has_not_settled,
     a_client_gives_up_what_one_shard_has_run,
+    a_replica_that_lags_does_not_say_what_was_forgotten,
     replicas_lose_their_memory,
     a_replica_that_was_away_takes_over_a_state,
 )

@@ -2,11 +2,13 @@
 
 import pytest
 
+from ordercast.components.consensus.messages import Commit, Heard
+from ordercast.core import Message, NodeId
 from ordercast.scenario import Scenario
 from ordercast.sim import simulate
 from ordercast.trace import READ, Kind
 from tests.granola.lab import GranolaWorld
-from tests.logged_shards.lab import FAR, transfer
+from tests.logged_shards.lab import ALSO_HERE, FAR, HERE, transfer
 
 
 @pytest.mark.parametrize("conflicts_max", [0, 2, 1000])
@@ -25,6 +27,24 @@ def test_a_service_without_shards_and_its_reads() -> None:
     assert run.violations == [] and run.ending == "settled"
     read = {event.message for event in run.events() if event.kind is Kind.SUBMIT and event.label == READ}
     assert read and read <= {event.message for event in run.events() if event.kind is Kind.REPLY}
+
+
+@pytest.mark.parametrize(("groups", "packets"), [((HERE, ALSO_HERE), 6), (FAR, 12)])
+def test_what_a_transaction_costs_a_leader(groups: tuple[str, str], packets: int) -> None:
+    """Without heartbeats, and without commit notices, which ride on the next Accept of a busy leader."""
+    world = GranolaWorld()
+    carried: list[Message] = []
+
+    def count(source: NodeId, to: NodeId, message: Message) -> bool:
+        if 0 in (source, to) and not isinstance(message, Commit | Heard):
+            carried.append(message)
+        return False
+
+    world.lost = count
+    message = world.call(transfer(*groups, 5))
+    world.run_ms(5)
+    assert world.answered(message)
+    assert len(carried) == packets
 
 
 def test_reads_of_several_shards_need_no_votes() -> None:

@@ -1,6 +1,6 @@
 """`why` names the shard whose missing majority blocks a call."""
 
-from tests.granola.lab import GranolaWorld, prepared
+from tests.granola.lab import GranolaWorld, prepared, until_answered
 from tests.logged_shards.lab import ALSO_HERE, FAR, HERE, transfer
 
 
@@ -32,3 +32,18 @@ def test_a_call_that_waits_for_locks_says_so() -> None:
     (wait,) = told[world.CLIENT + 1].waits
     assert wait.blocker == "locks, which others have"
     assert told[0].state["mode"] == "locking"
+
+
+def test_a_client_that_has_forgotten_names_the_shard_that_it_asks() -> None:
+    """After a restart it calls nobody before all shards have told their timestamps."""
+    world = GranolaWorld()
+    until_answered(world, world.call(transfer(HERE, ALSO_HERE, 5)))
+    world.crash(4)
+    world.crash(5)
+    world.crash(world.CLIENT)
+    world.restart(world.CLIENT)
+    message = world.call(transfer(HERE, ALSO_HERE, 5))
+    world.run_ms(100)
+    (wait,) = world.explain()[world.CLIENT].waits
+    assert wait.blocker == "a majority of shard 1"
+    world.finish(message)

@@ -3,7 +3,7 @@
 import pytest
 
 from ordercast.components.cross_shard import FailureCoordinator
-from ordercast.components.cross_shard.coordinator import CLOCK_AHEAD_MAX
+from ordercast.components.cross_shard.claims import CLOCK_AHEAD_MAX, NEVER
 from ordercast.components.cross_shard.marks import Lost
 from ordercast.components.cross_shard.messages import (
     Certain,
@@ -109,3 +109,26 @@ def test_a_coordinator_refuses_what_cannot_be(message: Message, match: str) -> N
 )
 def test_a_replica_takes_nothing_that_no_sequencer_stamps(entry: LogEntry, match: str) -> None:
     refuse(1, 41, FoundMessages((entry,)), match)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        FoundMessages((ENTRY, LogEntry(FAR, 1, 2, CLIENT, b"", (0, 1), (2, 2)))),
+        Gone((Lost(MARK, FAR),)),
+        Question((Lost(MARK, FAR),)),
+        Floors((1, FAR)),
+        Floors((NEVER - 1, 1)),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_a_replica_refuses_clocks_in_the_far_future(message: Message) -> None:
+    """A message that is found there would hold back all others for ever."""
+    refuse(1, 41, message, f"sent a {type(message).__name__} up to .* too far ahead of")
+
+
+def test_groups_without_replicas_are_certain_of_everything() -> None:
+    lab = Lab()
+    lab.call("a")
+    lab.drivers[1].receive(41, Floors((1, NEVER)))
+    lab.finish("a")

@@ -24,7 +24,7 @@ from ordercast.core import (
 )
 from ordercast.core.bundle import pack_bundle, unpack_bundle
 from ordercast.lab.trial.account import Circumstances
-from ordercast.lab.trial.diary import Answered, Called, Diary, LifeDiary, read_diaries
+from ordercast.lab.trial.diary import Answered, Called, Diary, LifeDiary, read_diaries, values_of
 from ordercast.lab.trial.operations_account import OperationsAccount, account_operations
 from ordercast.lab.trial.stage import CrashTime
 from ordercast.net.host.delivered import RepliedBundle
@@ -202,7 +202,7 @@ class OneHost:
 @pytest.mark.parametrize("operation", [b"", b"\0", b"\0\xff" * 3000])
 def test_what_is_written_down_is_read_again(tmp_path: Path, operation: bytes) -> None:
     host = OneHost()
-    diary = Diary(tmp_path, cast(LiveHost, host), remembers=True)
+    diary = Diary(tmp_path, cast(LiveHost, host), remembers=True, values=True)
     first = message_id(1, 7)
     diary.called(first, (2,), operation, read=True)
     replied = Replied(2, pack_bundle(first, [5, 5], [b"\0x", b"\2no"]), Stamp(8, 3), 0)
@@ -218,5 +218,6 @@ def test_what_is_written_down_is_read_again(tmp_path: Path, operation: bytes) ->
         (first, (8, 3), 0, crc32(b"\0x")),
         (first + 1, (8, 3), 2, crc32(b"\2no")),
     ]
+    assert values_of([found]) == ({first: operation}, {first: b"\0x", first + 1: b"\2no"})
     assert found.sums == {first: -7}
     assert found.anew == {0}, "a replica that took the state of others owes nothing of what was before"

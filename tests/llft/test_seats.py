@@ -48,9 +48,11 @@ def test_seats_follow_the_order() -> None:
     for place, entry in enumerate((SeatOrder(7, True), SeatOrder(0, False)), 1):
         log.append(entry)
         assert seated.after(log, 0, place) == {0, 1, 7} - ({0} if place == 2 else set())
-    assert seated.change(1, SeatOrder(7, True)) and not seated.change(2, SeatOrder(0, False))
+    seated.silent = True
+    assert seated.change(1, SeatOrder(7, True)) and not seated.silent
+    assert not seated.change(2, SeatOrder(0, False))
     assert seated.since == {1: 0, 7: 1} and seated.changed_at == 2
-    assert not seated.change(3, SeatOrder(7, False)) and seated.left_at == 3 and seated.silent
+    assert not seated.change(3, SeatOrder(7, False)) and seated.left_at == 3
     seated.restore({}, 0)
     assert seated.since == {0: 0, 1: 0}, "a state in which nobody has moved does not list them"
 
@@ -267,4 +269,40 @@ def test_an_old_farewell_does_not_end_a_new_seat() -> None:
     lab.release()
     lab.wait_ms(JOIN_MS)
     assert 2 in seats(lab) and lab.receiver(2).joined
+    assert lab.finish() == set()
+
+
+def test_who_leaves_hears_of_everything_until_it_goes() -> None:
+    """Its seat has ended. But what it performs afterwards, perhaps no other replica will ever deliver: others
+    may take over a state of it."""
+    lab = Lab(require_majority=True, detect_ns=1000 * MILLISECOND)
+    lab.lost = kinds(Progress, source=1)
+    lab.leave(2)
+    lab.wait_ms(4 * BEAT_MS)
+    lab.call("a")
+    assert seats(lab, 2) == [0, 1] and "a" not in lab.answers(), "of two, both are a majority"
+    lab.heal()
+    lab.wait_ms(JOIN_MS)
+    left, heard = lab.history.notices[2][-1], [one for part in lab.history.lives[2].stretches for one in part]
+    assert isinstance(left, Left) and left.stamp is not None and [one.text for one in heard] == ["a"]
+    assert left.stamp.clock == heard[0].place
+    assert lab.finish() == set()
+
+
+def test_who_has_not_joined_yet_lets_others_become_primary_first() -> None:
+    """If nobody else can, it does, and orders what comes when it has a seat."""
+    lab = Lab(1, joiners=1)
+    lab.lost = kinds(SeatAsk)
+    lab.join(1)
+    lab.wait_ms(JOIN_MS)
+    assert lab.standing(1) is Standing.BACKUP and not lab.receiver(1).joined
+    lab.crash(0)
+    lab.heal()
+    lab.call("a")
+    lab.wait_ms(5 * DETECT_MS)
+    assert lab.standing(1) is Standing.BACKUP
+    lab.wait_ms(OPTIONS.regroup_ns / MILLISECOND)
+    assert lab.primary() == 1 and lab.receiver(1).joined
+    lab.wait_ms(10 * BEAT_MS)
+    assert lab.delivered(1) == ["a"] and lab.answers() == {"a": "a"}
     assert lab.finish() == set()

@@ -14,6 +14,7 @@ from functools import partial
 
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.consensus import Replica
+from ordercast.components.cross_shard.claims import CLOCK_AHEAD_MAX, NEVER
 from ordercast.components.cross_shard.ledger import end_payload
 from ordercast.components.cross_shard.marks import Lost, Mark
 from ordercast.components.cross_shard.messages import (
@@ -32,7 +33,6 @@ from ordercast.components.cross_shard.options import CoordinatorOptions
 from ordercast.components.cross_shard.rulings import Drop, Forget, Rulings, Show, decode, encode
 from ordercast.components.network_ordered import LogEntry
 from ordercast.core import (
-    SECOND,
     Delivered,
     Delivery,
     Env,
@@ -48,16 +48,12 @@ from ordercast.core import (
 )
 
 ASK, FLOORS = "ask", "floors"
-NEVER = (1 << 63) - 1
-"""A group without replicas lacks nothing up to this clock."""
 BACK_OFF_MAX = 16
 """Questions are repeated at last after so many times `ask_ns`."""
 CHUNK_BYTES = 16_384
 """How many bytes of messages that were found go in one message."""
 CASES_MAX = 4096
 """How many messages are searched for at a time."""
-CLOCK_AHEAD_MAX: Nanos = 366 * 86_400 * SECOND
-"""Clocks are wrong, but not by more than a year."""
 
 
 class Case:

@@ -14,6 +14,7 @@ from itertools import chain
 import msgspec
 
 from ordercast.components.cross_shard import marks
+from ordercast.components.cross_shard.claims import check_rulings
 from ordercast.components.cross_shard.gaps import ShardGaps
 from ordercast.components.cross_shard.ledger import ShardLedger
 from ordercast.components.cross_shard.marks import Lost, Mark, marks_of
@@ -268,6 +269,7 @@ class ShardReplica(NetworkReplica):
             return
         if source not in self._coordinators:
             raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no coordinator")
+        check_rulings(source, message, self.env.now)
         if self.views.status is not RETURNING:
             self._on_coordinator(source, message)
         self.ordering.advance()

@@ -59,19 +59,6 @@ def typical_ratio(above: Results, below: Results) -> float:
     return median(peaks(above).values()) / median(peaks(below).values())
 
 
-def kept_under_loss(results: Results, loss: float) -> dict[int, float]:
-    """For each seed, the maximum throughput under loss as a share of that without."""
-    with_loss, without = peaks(results.where(loss=loss)), peaks(results.where(loss=0.0))
-    return {seed: with_loss[seed] / without[seed] for seed in without}
-
-
-def loss_curve(label: str, results: Results) -> Curve:
-    """The same over the share of packets that are lost."""
-    losses = sorted({float(result.case.parameters["loss"]) for result in results.all})
-    kept = ((loss, median(kept_under_loss(results, loss).values())) for loss in losses if loss)
-    return Curve(label=label, points=tuple(Point(100 * loss, share) for loss, share in kept))
-
-
 def load_curve(label: str, results: Results) -> Curve:
     """Latency over throughput, a marker a load; seeds may differ in how many loads they need."""
     by_clients: dict[int, list[Counted]] = {}

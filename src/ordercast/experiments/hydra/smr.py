@@ -25,14 +25,19 @@ from ordercast.core import MICROSECOND, MILLISECOND, SECOND, Nanos
 from ordercast.experiments.experiment import Case, CaseValues, Evaluation, Results
 from ordercast.experiments.hydra.bench import Counted, count, ready_world, sequencer_nodes
 from ordercast.experiments.hydra.calibration import PACKETS_OF_ORDER, Hardware
-from ordercast.experiments.hydra.losing import EVERYWHERE, FROM_SEQUENCERS, LOSSES, lose_from
+from ordercast.experiments.hydra.losing import (
+    EVERYWHERE,
+    FROM_SEQUENCERS,
+    LOSSES,
+    kept_under_loss,
+    lose_from,
+    loss_figure,
+)
 from ordercast.experiments.hydra.results import (
     PAPER,
     compared,
-    kept_under_loss,
     latencies,
     load_curve,
-    loss_curve,
     peaks,
     ratio,
 )
@@ -209,18 +214,12 @@ def evaluate_11(results: Results) -> Evaluation:
     """Maximum throughput under loss, as a share of that without."""
     hydra = results.where(system=HYDRA_PAXOS)
     everywhere = hydra.where(where=EVERYWHERE)
-    figure = Figure(
-        id="hydra-11",
-        title="State machine replication under packet loss",
-        caption=f"After Figure 11 of {PAPER}. {_MODEL}",
-        x=Axis(label="lost packets (%)", scale="log"),
-        y=Axis(label="max throughput / its own without loss", low=0.0),
-        curves=tuple(
-            loss_curve(f"{SYSTEMS[system]}, {where}", found)
-            for where in (EVERYWHERE, FROM_SEQUENCERS)
-            for system in SYSTEMS
-            if (found := results.where(system=system, where=where)).all
-        ),
+    figure = loss_figure(
+        "hydra-11",
+        "State machine replication under packet loss",
+        f"After Figure 11 of {PAPER}. {_MODEL}",
+        SYSTEMS,
+        results,
     )
     from_sequencers = kept_under_loss(hydra.where(where=FROM_SEQUENCERS), CLAIMED_LOSS)
     measured = compared(

@@ -10,8 +10,14 @@ that wait take part in nothing; at the heaviest, which are the maximum, others k
 from statistics import median
 
 from ordercast.experiments.experiment import Case, Evaluation, Results
-from ordercast.experiments.hydra.losing import EVERYWHERE, FROM_SEQUENCERS, LOSSES
-from ordercast.experiments.hydra.results import PAPER, compared, kept_under_loss, loss_curve, typical_ratio
+from ordercast.experiments.hydra.losing import (
+    EVERYWHERE,
+    FROM_SEQUENCERS,
+    LOSSES,
+    kept_under_loss,
+    loss_figure,
+)
+from ordercast.experiments.hydra.results import PAPER, compared, typical_ratio
 from ordercast.experiments.hydra.sensitivity import Effort, on_testbed
 from ordercast.experiments.hydra.transaction_figures import MODEL
 from ordercast.experiments.hydra.transaction_runs import (
@@ -22,7 +28,6 @@ from ordercast.experiments.hydra.transaction_runs import (
     SEQUENCED,
     SYSTEMS,
 )
-from ordercast.report.figures import Axis, Figure
 
 CLAIM, CLAIMED_LOSS = "hydra.txn.drop_1pct", 0.01
 
@@ -49,18 +54,12 @@ def evaluate_12(results: Results) -> Evaluation:
     """Maximum throughput under loss, as a share of that without."""
     everywhere, narrow = (results.where(where=where) for where in (EVERYWHERE, FROM_SEQUENCERS))
     hydra, eris = (everywhere.where(system=system) for system in (HYDRA_TXN, ERIS))
-    figure = Figure(
-        id="hydra-12",
-        title="Transactions over shards under packet loss",
-        caption=f"After Figure 12 of {PAPER}. One key is read or written. {MODEL}",
-        x=Axis(label="lost packets (%)", scale="log"),
-        y=Axis(label="max throughput / its own without loss", low=0.0),
-        curves=tuple(
-            loss_curve(f"{SYSTEMS[system]}, {where}", found)
-            for where in (EVERYWHERE, FROM_SEQUENCERS)
-            for system in SYSTEMS
-            if (found := results.where(system=system, where=where)).all
-        ),
+    figure = loss_figure(
+        "hydra-12",
+        "Transactions over shards under packet loss",
+        f"After Figure 12 of {PAPER}. One key is read or written. {MODEL}",
+        SYSTEMS,
+        results,
     )
     spared = median(kept_under_loss(narrow.where(system=HYDRA_TXN), CLAIMED_LOSS).values())
     lossy = hydra.where(loss=CLAIMED_LOSS)

@@ -120,7 +120,8 @@ class _Child:
         transport.set_impairment(self._life.impairment)
         for node, count in self._life.submitted.items():
             live.skip_messages(node, count + UNREPORTED_MAX)
-        diary = Diary(setting.diaries, live, remembers=not self._life.as_new and live.remembers)
+        remembers, values = not self._life.as_new and live.remembers, setting.scenario.history
+        diary = Diary(setting.diaries, live, remembers=remembers, values=values)
         LiveApplications(live)
         load = make_load(live, self._life, setting, diary, self._now)
         await live.start()

@@ -32,6 +32,7 @@ from ordercast.core.bundle import bundle_span
 from ordercast.net.host.delivered import BundleOrNotice, DeliveredBundle, RepliedBundle
 from ordercast.net.host.live_host import LiveHost
 from ordercast.trace import KIND_OF, ORDERED, SETTLING, notice_event
+from ordercast.trace.values import Values
 
 
 class Sent(NamedTuple):
@@ -86,7 +87,9 @@ class Told(NamedTuple):
 class Diary:
     """Writes down what the applications of a host see in one life."""
 
-    def __init__(self, folder: Path, live: LiveHost, *, remembers: bool) -> None:
+    def __init__(self, folder: Path, live: LiveHost, *, remembers: bool, values: bool = False) -> None:
+        """`values`: whether results are written down, and not only their digests."""
+        self._values = values
         life = len(list(folder.glob(f"{live.host}-*")))
         path = folder / f"{live.host}-{life}"
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -134,6 +137,8 @@ class Diary:
         stamp = replied.stamp or Stamp(-1, -1)
         for message, result in enumerate(results, first):
             self._write("answered", message, stamp.clock, stamp.issuer, outcome_of(result), crc32(result))
+            if self._values:
+                self._write("result", message, f"{result.hex()}.")
 
     def _write(self, what: str, *numbers: int | str) -> None:
         os.write(self._file, f"{what} {time.time_ns()} {' '.join(map(str, numbers))}\n".encode())
@@ -154,6 +159,8 @@ class LifeDiary:
         """The drops that each receiver was told of."""
         self.called: list[Called] = []
         self.answered: list[Answered] = []
+        self.results: dict[MessageId, bytes] = {}
+        """The first result of each call, if results are kept."""
         self.sums: dict[MessageId, int] = {}
         """What transactions that add up everything came to."""
         self.unconfirmed: list[MessageId] = []
@@ -201,8 +208,19 @@ class LifeDiary:
     def note_call(self, time_ns: Nanos, words: Sequence[str]) -> None:
         """Take up the entry of a call, whose operation is in hexadecimal."""
         message, group, read, operation = words
-        packed = bytes.fromhex(operation.removesuffix("."))
+        packed = _unhex(operation)
         self.called.append(Called(time_ns, int(message), int(group), read == "1", packed))
+
+
+def _unhex(word: str) -> bytes:
+    """The bytes of a word, which ends with a point, for there may be none."""
+    return bytes.fromhex(word.removesuffix("."))
+
+
+def values_of(diaries: Sequence[LifeDiary]) -> Values:
+    """What clients called and were answered first, as bytes."""
+    results = {message: result for diary in reversed(diaries) for message, result in diary.results.items()}
+    return Values({one.message: one.operation for diary in diaries for one in diary.called}, results)
 
 
 def read_diaries(folder: Path) -> list[LifeDiary]:
@@ -221,6 +239,8 @@ def _read(path: Path) -> LifeDiary | None:
     for what, when, *words in entries[1:]:
         if what == "called":
             diary.note_call(int(when), words)
+        elif what == "result":
+            diary.results.setdefault(int(words[0]), _unhex(words[1]))
         else:
             diary.note(what, int(when), [int(number) for number in words])
     return diary

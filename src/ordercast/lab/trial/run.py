@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from ordercast.core import MILLISECOND, SECOND, Consistency, Groups, LocalError, Nanos, Plan
+from ordercast.core import MILLISECOND, SECOND, Consistency, Groups, HostId, LocalError, Nanos, Plan
 from ordercast.judge import locks_left, verdict
 from ordercast.lab.trial.account import Circumstances, LiveAccount, hosts_hit, outage_limit, take_account
 from ordercast.lab.trial.account_rules import Complaint
-from ordercast.lab.trial.diary import read_diaries
+from ordercast.lab.trial.diary import read_diaries, values_of
 from ordercast.lab.trial.differences import ignored
 from ordercast.lab.trial.messages import Report
 from ordercast.lab.trial.operations_account import OperationsAccount, account_operations
@@ -33,16 +33,17 @@ from ordercast.scenario.clock import clocks_of
 from ordercast.scenario.conditions import Conditions
 from ordercast.scenario.contract import beyond_contract, check_changes, check_faults
 from ordercast.scenario.ending import ending_of, hindrance_of, may_branch
-from ordercast.scenario.faults import Crash, Disk
+from ordercast.scenario.faults import Crash, Disk, SetClock
 from ordercast.scenario.lacking import only_crashed_lack
 from ordercast.scenario.operations import total_of
 from ordercast.scenario.receipts import Receipts, receipts_wanted
 from ordercast.scenario.schedule import schedule
 from ordercast.scenario.settling import SettlingRun
-from ordercast.scenario.spec import Scenario, run_name
+from ordercast.scenario.spec import ClocksSpec, Scenario, run_name
 from ordercast.scenario.summary import Summary, sum_up
 from ordercast.trace import Kind, events_of, find_runs, trace_hash
 from ordercast.trace.store import DESCRIPTION
+from ordercast.trace.values import write_values
 
 STEP_S = 0.02
 HEAD_START: Nanos = 100 * MILLISECOND
@@ -130,7 +131,10 @@ def run_live(
         conducted.conduct(progress)
         complete = not conducted.hindrance
         content: dict[str, Any] = msgspec.to_builtins(scenario)
-        folder = finish_run(traces, plan, name, complete=complete, scenario=content)
+        clocks = _one_clock(scenario, plan)
+        folder = finish_run(traces, plan, name, complete=complete, one_clock=clocks, scenario=content)
+        if scenario.history and plan.service is not None:
+            write_values(folder, values_of(read_diaries(conducted.stage.setting.diaries)))
         return LiveRun(folder, conducted), folder if out else None
 
 
@@ -283,6 +287,12 @@ def patience_of(scenario: Scenario, reports: Sequence[Report]) -> Nanos:
     submitted late, because a host that comes back is late then, too."""
     late = max((report.late_ns for report in reports), default=0)
     return round(scenario.settle_ms * MILLISECOND) + LATE_STEPS * late
+
+
+def _one_clock(scenario: Scenario, plan: Plan) -> tuple[tuple[HostId, ...], ...]:
+    """All hosts are on one machine, unless their clocks are made to differ."""
+    differ = scenario.clocks != ClocksSpec() or any(isinstance(fault, SetClock) for fault in scenario.fault)
+    return () if differ else (tuple(hosts_of(plan)),)
 
 
 def _check_length(scenario: Scenario, plan: Plan) -> None:

@@ -105,7 +105,10 @@ class Primary:
     def _must_wait(self) -> bool:
         """Whether the backups are too far behind (intra-group flow control)."""
         log, options = self._replica.log, self._replica.options
-        waits = self._env.now < self.slow_until or self._replica.seating.hands_over
+        seats = self._replica.performer.seats
+        waits = self._env.now < self.slow_until or seats.silent
+        if not waits and seats.left_at is not None:
+            waits = self._replica.seating.hands_over
         if not waits and log.end - self.safe >= options.behind_max:
             waits = True
         if not waits and log.end - self.safe >= RUNS_MAX:

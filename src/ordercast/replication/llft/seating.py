@@ -2,9 +2,9 @@
 
 One that joins first becomes a member and takes over the state, as any newcomer does (`admission.py`). Then it
 asks the primary for a seat, and its application receives the group from that place on. One that leaves asks
-the primary to end its seat. It goes when that is settled and another replica with a seat has the state. A
-primary that leaves stops ordering until its backups have everything, and hands over to the next in
-precedence.
+the primary to end its seat. It goes when that is settled and another replica with a seat has the state; until
+then its application hears of everything. A primary that leaves stops ordering until its backups have
+everything, and hands over to the next in precedence.
 
 A replica that is in no group, but has a seat or counts as a member, says so when it hears the primary: it has
 left, or it has crashed before it had joined.
@@ -55,17 +55,17 @@ class Seating:
         """A state was taken over. If the group has ended the seat meanwhile, the wish is granted."""
         performer = self._replica.performer
         if self.leaving_since is not None and performer.seats.told and performer.seats.mine is None:
-            performer.seats.left_at = performer.place
+            performer.seats.left_at, performer.seats.silent = performer.place, False
 
     def on_tick(self) -> None:
         """Ask for what this replica wants, again and again."""
         replica, wants = self._replica, self.wants
         if wants is None:
             return
-        ask = SeatAsk(replica.view, replica.performer.place, wants)
         if replica.leads:
             self._change(self._env.me, joins=wants)
         elif replica.view == replica.promised:
+            ask = SeatAsk(replica.view, replica.performer.place, wants)
             self._env.send(replica.setting.primary_node(replica.view), ask)
 
     # The primary
@@ -114,7 +114,7 @@ class Seating:
         replica = self._replica
         performer = replica.performer
         place = performer.seats.left_at
-        if place is None or place > performer.confirmed:
+        if place is None or performer.confirmed < max(place, performer.settled):
             return
         if replica.leads:
             if not self.hands_over or performer.confirmed < replica.log.end:
@@ -124,18 +124,16 @@ class Seating:
             return
         self.left = True
         self._env.save("started", b"")
-        self._env.deliver(Left(replica.party, stamp=performer.stamp(place)))
+        self._env.deliver(Left(replica.party, stamp=performer.stamp(performer.settled)))
 
     @property
     def hands_over(self) -> bool:
-        """Whether this is a primary that orders nothing more, since it has left and another can follow."""
+        """Whether this is a primary that orders nothing more, since it leaves and another one can follow."""
         performer = self._replica.performer
         place = performer.seats.left_at
-        return (
-            place is not None
-            and place <= performer.confirmed
-            and bool(self._ready() & performer.seats.since.keys())
-        )
+        if place is None or place > performer.confirmed:
+            return False
+        return bool(self._ready() & performer.seats.since.keys())
 
     def _succeed(self, source: NodeId, message: SeatAsk) -> None:
         """The primary has left: the first backup does not wait until it misses it."""

@@ -29,9 +29,9 @@ class Seats:
         self.told = True
         """Whether the application of this replica counts itself in the group."""
         self.silent = False
-        """Whether it is told of nothing now, as this replica has no seat, or has not been told of it."""
+        """Whether it is told of nothing yet: this replica has not taken a seat since its last state."""
         self.left_at: int | None = None
-        """The place at which this replica has left."""
+        """The place at which the seat of this replica has ended."""
 
     @property
     def mine(self) -> int | None:
@@ -39,7 +39,7 @@ class Seats:
         return self.since.get(self._me)
 
     def change(self, place: int, entry: SeatOrder) -> bool:
-        """A replica takes a seat or gives it up; whether it is this one, and takes it."""
+        """A replica takes a seat or gives it up; whether it is this one, and its application comes in."""
         self.changed_at = place
         if entry.joins:
             self.since[entry.node] = place
@@ -47,8 +47,10 @@ class Seats:
             self.since.pop(entry.node, None)
         if entry.node != self._me:
             return False
-        self.silent, self.left_at = not entry.joins, None if entry.joins else place
-        return entry.joins
+        self.left_at = None if entry.joins else place
+        comes_in = entry.joins and self.silent
+        self.silent = self.silent and not entry.joins
+        return comes_in
 
     def restore(self, since: Mapping[NodeId, int], changed_at: int) -> None:
         """Go on with the seats of a checkpoint."""

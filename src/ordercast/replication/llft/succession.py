@@ -57,6 +57,8 @@ class Succession:
         """Suspect the primary if nothing was heard of it for too long."""
         replica = self._replica
         patience = replica.membership.patience(replica.precedence, replica.options.detect_ns)
+        if replica.performer.seats.silent:  # what it has done, its application will not hear of
+            patience += replica.options.regroup_ns
         if self._env.now - replica.heard_at > patience:
             self.suspect()
 

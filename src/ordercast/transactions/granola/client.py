@@ -110,6 +110,8 @@ class GranolaClient(ShardsClient[Attempt]):
 
     def missing(self, call: Pending, round_: Attempt) -> list[GroupId]:
         """The shards that hold a call up: those that say nothing, and those for whose votes others wait."""
+        if self._unread:
+            return sorted(self._unread)
         if round_.waits:
             return []
         owing = [group for group in call.groups if self.lacks(round_, group)]

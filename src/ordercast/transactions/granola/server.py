@@ -57,7 +57,9 @@ class GranolaServer(LoggedReplica):
         self._proposer = Proposer(self.log, options)
         self._asked: dict[MessageId, None] = {}
         """Calls that were handed to the leader, and are answered here too; the oldest first."""
-        self._enquiries: list[tuple[Barrier, NodeId]] = []
+        self._enquiries: list[tuple[Barrier, NodeId, Ask | None]] = []
+        """What others want to know for certain: which timestamps this shard has told, or what became of a
+        transaction."""
         self.voting = Voting(env, place.group, members, self.schedule, self.executor, options, self._order)
 
     # State
@@ -88,7 +90,7 @@ class GranolaServer(LoggedReplica):
             case Redirect() if source in self._homes:
                 self.voting.on_leader(self._homes[source], message.leader)
             case Enquiry() if source not in self._homes:
-                self._on_enquiry(source)
+                self._make_certain(source, None)
             case _:
                 raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
 
@@ -158,7 +160,9 @@ class GranolaServer(LoggedReplica):
         if self.voting.on_ask(source, ask):
             return
         leader = self.log.leader
-        if self.log.is_leader:
+        if self.log.is_leader and ask.settled:
+            self._make_certain(source, ask)
+        elif self.log.is_leader:
             if self._has_room(len(self._shards)):
                 self._order(Propose(ask.subject, ask.attempt, ask.groups, self.env.now, ask.call))
         elif leader is not None and leader != self.env.me:
@@ -170,19 +174,22 @@ class GranolaServer(LoggedReplica):
         under_way = len(self.schedule.records) + self._proposer.under_way
         return under_way < shards * self._options.queue
 
-    def _on_enquiry(self, source: NodeId) -> None:
+    def _make_certain(self, source: NodeId, ask: Ask | None) -> None:
+        """Answer when this replica is known to have run all that was in the log before."""
         barrier = self.log.barrier()
         if barrier is not None and len(self._enquiries) < self._options.queue:
-            self._enquiries.append((barrier, source))
+            self._enquiries.append((barrier, source, ask))
 
     def _answer_enquiries(self) -> None:
         enquiries, self._enquiries = self._enquiries, []
-        for barrier, client in enquiries:
+        for barrier, source, ask in enquiries:
             passes = self.log.passes(barrier)
-            if passes:
-                self.env.send(client, Reading(self.schedule.high))
-            elif passes is False:
-                self._enquiries.append((barrier, client))
+            if passes is False:
+                self._enquiries.append((barrier, source, ask))
+            elif passes and ask is not None:
+                self.voting.on_settled(source, ask)
+            elif passes:
+                self.env.send(source, Reading(self.schedule.high))
 
     def _order(self, entry: Entry) -> None:
         """Put an entry into the log, unless it is on its way."""

@@ -108,13 +108,17 @@ class Voting:
         }
 
     def on_ask(self, source: NodeId, ask: Ask) -> bool:
-        """Another shard wants a vote; False if this shard has not voted yet."""
+        """Another shard wants a vote; False if this replica does not know of one."""
         vote = self._vote(ask.subject, ask.attempt)
-        if vote is None and ask.settled:  # all have voted, so this one has settled it, and forgotten that
-            vote = Vote(ask.subject, ask.attempt, self._group, Verdict.COMMIT, 0, True)
         if vote is not None:
             self._env.send(source, vote)
         return vote is not None
+
+    def on_settled(self, source: NodeId, ask: Ask) -> None:
+        """Another shard knows all votes, so this one has voted. If that is on record no more, this shard has
+        settled it too, and forgotten that. All that was in the log when it was asked has run here."""
+        if not self.on_ask(source, ask):
+            self._env.send(source, Vote(ask.subject, ask.attempt, self._group, Verdict.COMMIT, 0, True))
 
     def on_leader(self, group: GroupId, leader: NodeId) -> None:
         """Another shard has another leader than was thought."""
