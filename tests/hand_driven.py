@@ -152,12 +152,16 @@ class HandDrivenNetwork(HandDriven):
             if strike.nth == 0:
                 self._strike(strike.how, source, to, message)
                 return
-        if self.lost(source, to, message):
+        if self._stops(source, to, message):
             return
         if self.hold(source, to, message):
             self.held.append((source, to, message))
             return
         self.give(source, to, message)
+
+    def _stops(self, source: NodeId, to: NodeId, message: Message) -> bool:
+        """Whether a message does not arrive."""
+        return self.lost(source, to, message)
 
     def _strike(self, how: str, source: NodeId, to: NodeId, message: Message) -> None:
         self.struck = source if how == "sender" else to

@@ -4,9 +4,7 @@ Messages travel at once, in the order in which they were sent, unless the test l
 passes when the test says so. `Lab.finish` lets everything heal and names the promises that were broken.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ordercast.core import (
     MILLISECOND,
@@ -16,7 +14,6 @@ from ordercast.core import (
     MessageId,
     Nanos,
     NodeId,
-    RemoteError,
     ServiceSpec,
     message_id,
 )
@@ -30,19 +27,12 @@ from ordercast.replication.llft.protocol import deploy
 from ordercast.replication.llft.receiver import GroupReceiver
 from ordercast.replication.llft.replica import Replica
 from ordercast.replication.llft.standing import Standing
-from ordercast.testing import ProcessDriver, RecordingEnv
+from tests.hand_driven import Chosen, HandDrivenNetwork, nothing
 from tests.llft.history import History
 from tests.story import Story
 
-Chosen = Callable[[NodeId, NodeId, Message], bool]
-"""Chooses messages: by source, target and content."""
 MEMBERS = (Standing.PRIMARY, Standing.BACKUP)
 WITH_STATE = (*MEMBERS, Standing.PROPOSER, Standing.RECOVERING)
-
-
-def nothing(source: NodeId, to: NodeId, message: Message) -> bool:
-    """Choose no message."""
-    return False
 
 
 def kinds(*types: type[Message], source: NodeId | None = None, to: NodeId | None = None) -> Chosen:
@@ -52,19 +42,12 @@ def kinds(*types: type[Message], source: NodeId | None = None, to: NodeId | None
     )
 
 
-class Strike(NamedTuple):
-    """What happens to the message number `nth` of those that are chosen."""
+class Lab(HandDrivenNetwork):
+    """All processes, by node.
 
-    chosen: Chosen
-    nth: int
-    how: str
-    """`lost`: it is lost. `before`, `after`: its target crashes before it handles the message, or after that
-    and before it sends anything. `sender`: its source crashes when it has sent it. `primaries`: the primaries
-    of all groups crash. If too many would be down, the message is lost, and nobody crashes."""
-
-
-class Lab:
-    """All processes, by node."""
+    A strike can also be of `primaries`: those of all groups crash. If too many would be down, the message is
+    lost, and nobody crashes.
+    """
 
     def __init__(
         self,
@@ -84,34 +67,20 @@ class Lab:
             service=service or ServiceSpec("story", Story),
         )
         self.plan = deploy(deployment, self.options)
-        self.factories = {node.id: node.factory for node in self.plan.nodes}
+        super().__init__(MILLISECOND, {node.id: node.factory for node in self.plan.nodes})
         self.groups = deployment.groups
         self.clients = deployment.sender_ids()
         self.history = self.new_history()
-        self.now: Nanos = MILLISECOND
-        self.lost: Chosen = nothing
-        self.hold: Chosen = nothing
-        self.held: list[tuple[NodeId, NodeId, Message]] = []
-        self.on_way: deque[tuple[NodeId, NodeId, Message]] = deque()
-        self.sent: list[tuple[NodeId, NodeId, Message]] = []
         self.blocked: set[tuple[NodeId, NodeId]] = set()
         self.paused: dict[NodeId, list[tuple[NodeId, Message]]] = {}
-        self.strike: Strike | None = None
-        self.struck: NodeId | None = None
-        """Who has crashed by the strike, or was to get what was lost."""
         self.confirmed: list[bool] = []
         """For each `SecondAck`: whether its sender had produced the message."""
-        self.refused: Counter[str] = Counter()
         self.details: list[tuple[str, str]] = []
         """What `finish` has found."""
-        self.drivers: dict[NodeId, ProcessDriver[Any]] = {}
-        self.disks: dict[NodeId, dict[str, bytes]] = {}
         self.names: dict[str, MessageId] = {}
         self.wishes: dict[NodeId, bool] = {}
         """Who has asked last to join (True) or to leave, and has not crashed since."""
-        for node in self.factories:
-            self._start(node)
-        self.pump()
+        self.start(*self.factories)
         self.wait_ms(10)
 
     def new_history(self) -> History:
@@ -120,22 +89,10 @@ class Lab:
 
     # Processes
 
-    def _start(self, node: NodeId) -> None:
-        env = RecordingEnv(node, self.now, seed=node)
-        self.drivers[node] = ProcessDriver(self.factories[node], saved=self.disks.get(node, {}), env=env)
-        self._collect(node)
-
-    def start(self, *nodes: NodeId) -> None:
-        """Start processes again, with what is on their disks."""
-        for node in nodes:
-            self._start(node)
-        self.pump()
-
     def crash(self, *nodes: NodeId) -> None:
         """Stop processes; their disks stay. What they were about to send is lost."""
+        super().crash(*nodes)
         for node in nodes:
-            self._note(node)
-            self.disks[node] = dict(self.drivers.pop(node).env.saved)
             self.paused.pop(node, None)
             self.wishes.pop(node, None)
             self.history.crash(node)
@@ -236,16 +193,6 @@ class Lab:
 
         self.lost = lost
 
-    def pump(self) -> None:
-        """Let messages travel until none is on its way."""
-        while self.on_way:
-            self._carry(*self.on_way.popleft())
-
-    def _collect(self, node: NodeId) -> None:
-        """Take what a process has sent and delivered."""
-        self._note(node)
-        self.on_way.extend((node, to, message) for to, message in self.drivers[node].take_sent())
-
     def _note(self, node: NodeId) -> None:
         for delivery in self.drivers[node].take_delivered():
             self.history.note(node, delivery)
@@ -258,81 +205,28 @@ class Lab:
             if source in self.clients or self.receiver(source).replica is not None:
                 known = self._messaging(source).connections.get(message.link)
             self.confirmed.append(known is not None and known.outgoing.produced >= message.index)
-        strike = self.strike
-        if strike is not None and strike.chosen(source, to, message):
-            self.strike = strike = strike._replace(nth=strike.nth - 1)
-            if strike.nth == 0:
-                self._strike(strike.how, source, to, message)
-                return
-        if (source, to) in self.blocked or self.lost(source, to, message):
-            return
-        if self.hold(source, to, message):
-            self.held.append((source, to, message))
-            return
-        self.give(source, to, message)
+        super()._carry(source, to, message)
 
-    def _strike(self, how: str, source: NodeId, to: NodeId, message: Message) -> None:
-        victim = source if how == "sender" else to
-        self.struck = victim
-        if how == "after" and to in self.drivers:
-            self._handle(source, to, message)
-        victims = (
-            [self.primary(group) for group, _ in enumerate(self.groups)] if how == "primaries" else [victim]
-        )
-        for node in victims if how != "lost" else ():
+    def _stops(self, source: NodeId, to: NodeId, message: Message) -> bool:
+        return (source, to) in self.blocked or super()._stops(source, to, message)
+
+    def _crash_struck(self, how: str, struck: NodeId) -> None:
+        primaries = (self.primary(group) for group, _ in enumerate(self.groups))
+        for node in list(primaries) if how == "primaries" else [struck]:
             if node is not None and self.may_crash(node):
                 self.crash(node)
-        if how == "sender":
-            self.give(source, to, message)
 
     def give(self, source: NodeId, to: NodeId, message: Message) -> None:
         """Let a message arrive."""
         if to in self.paused:
             self.paused[to].append((source, message))
-        elif to in self.drivers:
-            self._handle(source, to, message)
-            self._collect(to)
-
-    def _handle(self, source: NodeId, to: NodeId, message: Message) -> None:
-        try:
-            self.drivers[to].receive(source, message)
-        except RemoteError as error:
-            self.refused[str(error)] += 1
-
-    def release(self) -> None:
-        """Let everything that was held arrive, and hold nothing more."""
-        self.hold = nothing
-        held, self.held = self.held, []
-        for told in held:
-            self.give(*told)
-        self.pump()
+        else:
+            super().give(source, to, message)
 
     # Time
 
-    def wait_ms(self, duration: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Let time pass everywhere, timer by timer; no longer than until something holds."""
-        end = self.now + round(duration * MILLISECOND)
-        while not until():
-            timers = (
-                (at, node, name)
-                for node, driver in self.drivers.items()
-                if node not in self.paused
-                for name, at in driver.env.timers.items()
-            )
-            at, node, name = min(timers, default=(end + 1, -1, ""))
-            if at > end:
-                self._set_time(end)
-                return False
-            self._set_time(max(self.now, at))
-            self.drivers[node].fire(name)
-            self._collect(node)
-            self.pump()
-        return True
-
-    def _set_time(self, now: Nanos) -> None:
-        self.now = now
-        for driver in self.drivers.values():
-            driver.env.now = now
+    def _timers(self) -> list[tuple[Nanos, NodeId, str]]:
+        return [timer for timer in super()._timers() if timer[1] not in self.paused]
 
     # The application
 
@@ -436,7 +330,7 @@ class Lab:
         self.strike = None
         self.resume(*self.paused)
         self.release()
-        self.start(*sorted(set(self.factories) - set(self.drivers)))
+        self.start_missing()
         self.details = []
         everything = range(len(self.groups))
         self.wait_ms(8000, until=lambda: all(map(self.whole, everything)) and not self._in_doubt())

@@ -20,7 +20,8 @@ from ordercast.replication.llft.messages import (
     Request,
 )
 from ordercast.replication.llft.standing import Standing
-from tests.llft.lab import Chosen, Lab, kinds
+from tests.hand_driven import Chosen
+from tests.llft.lab import Lab, kinds
 
 Play = Callable[[], set[str]]
 

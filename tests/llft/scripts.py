@@ -8,7 +8,8 @@ from typing import Any
 
 from ordercast.core import MILLISECOND
 from ordercast.replication.llft.messages import Request
-from tests.llft.lab import Lab, nothing
+from tests.hand_driven import nothing
+from tests.llft.lab import Lab
 
 Script = Callable[[Lab], None]
 

@@ -10,7 +10,8 @@ import pytest
 from ordercast.core import Message, NodeId
 from ordercast.replication.llft.messages import MESSAGES
 from tests.deep import deep_after
-from tests.llft.lab import Strike, kinds
+from tests.hand_driven import Strike
+from tests.llft.lab import kinds
 from tests.llft.scripts import COMING, SCRIPTS, Script, a_partition, lab_for
 
 STRIDE = 24

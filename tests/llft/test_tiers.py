@@ -7,7 +7,7 @@ from ordercast.core import Message, NodeId, message_name
 from ordercast.core.bundle import bundle_span
 from ordercast.core.chain import follow
 from tests.deep import deep_after
-from tests.llft.lab import Strike
+from tests.hand_driven import Strike
 from tests.llft.mutants import Mutant
 from tests.llft.plays import Play
 from tests.llft.plays_tiers import MUTANTS, TIERED
