@@ -55,7 +55,7 @@ CHUNK_BYTES = 16_384
 CASES_MAX = 4096
 """How many messages are searched for at a time."""
 RULINGS_FEW = 256
-"""With more decisions than these, groups that are sent nothing get a message, so that they can be forgotten."""
+"""With more decisions than these, idle groups are sent a message, so that decisions can be forgotten."""
 
 
 class Case:
@@ -345,8 +345,8 @@ class FailureCoordinator(Stack):
             self._wake(lowest)
 
     def _wake(self, lowest: int) -> None:
-        """Send the groups that are furthest behind a message that does nothing. A group is certain only as far
-        as it was sent something: an idle one would keep all decisions from being forgotten."""
+        """Send the groups that are furthest behind a message that does nothing. A group is certain only as
+        far as it was sent something: an idle one would keep all decisions from being forgotten."""
         if self.env.now - self._woken >= BACK_OFF_MAX * self._options.certain_ns:
             self._woken = self.env.now
             self._sender.submit(tuple(group for group, at in self._clocks.items() if at == lowest), NOTHING)
