@@ -7,9 +7,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 import numpy as np
@@ -92,32 +93,29 @@ def group_lines(load: Load) -> list[str]:
 
 
 def _run(load: Load, folder: Path) -> None:
-    log = (folder / "errors.txt").open("w")
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.groups.member", str(folder), str(node)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-        for node in load.nodes
-    ]
-    late = threading.Timer(START_S + load.seconds + END_S, _kill, (processes,))
-    late.start()
-    try:
+    with (folder / "errors.txt").open("w") as log, ExitStack() as running:
+        processes = [running.enter_context(_start(folder, node, log)) for node in load.nodes]
+        running.callback(_kill, processes)
+        late = threading.Timer(START_S + load.seconds + END_S, _kill, (processes,))
+        late.start()
+        running.callback(late.cancel)
         for stage in STAGES:
             counts = _await_all(processes, stage, folder)
             for process in processes:
                 assert process.stdin is not None
                 process.stdin.write(f"{json.dumps(counts)}\n")
                 process.stdin.flush()
-    finally:
-        late.cancel()
-        _kill(processes)
-        for process in processes:
-            process.wait()
-        log.close()
+
+
+def _start(folder: Path, node: int, log: TextIO) -> "subprocess.Popen[str]":
+    """One process of the run; as a context it is waited for, and its pipes are closed."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.groups.member", str(folder), str(node)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    )
 
 
 def _kill(processes: Sequence[subprocess.Popen[str]]) -> None:

@@ -226,6 +226,22 @@ def test_the_checkpoint_is_taken_when_all_members_have_confirmed() -> None:
     assert lab.finish() == set()
 
 
+def test_no_state_is_handed_over_of_which_no_application_was_told() -> None:
+    """If all others then crash, nobody would ever say that this happened: the newcomer counts it as told."""
+    lab = Lab(4, attempts=1000)
+    lab.lost = lambda source, to, message: source == 2 and isinstance(message, Progress)
+    lab.call("a")
+    restarted(lab, 3)
+    lab.give(2, 0, MembersAck(lab.replica(0).view, 2, 1))
+    lab.wait_ms(5 * BEAT_MS)
+    assert lab.replica(0).performer.place > lab.replica(0).performer.settled
+    assert lab.standing(3) is Standing.ADMITTED and lab.count(StateOffer) == 0
+    lab.heal()
+    lab.wait_ms(3 * BEAT_MS)
+    assert lab.standing(3) is Standing.BACKUP and lab.count(StateOffer) > 0
+    assert lab.finish() == set()
+
+
 def test_backups_update_their_members_and_confirm() -> None:
     """Lines 43 to 45."""
     lab = Lab(4)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from ordercast.components.execution import Call
-from ordercast.core import Context, MessageId, ShardMachine
+from ordercast.components.execution import Call, unpack_call
+from ordercast.core import Context, MessageId, ShardMachine, Stamp
 from ordercast.core.general import DONE, Conclude
 from ordercast.core.shard import Keys
 from ordercast.transactions.lock_store.commands import Command, State
@@ -15,6 +15,7 @@ from ordercast.transactions.lock_store.ledger import CallLocks, Finding, Ledger
 Defect = Callable[[], Any]
 _unlock = ShardMachine.unlock
 _lock_anew, _lock, _conclude = Ledger._lock_anew, ShardMachine.lock, ShardMachine._conclude
+_lock_in_ledger = Ledger._lock
 
 
 def unlock(self: ShardMachine, owner: MessageId, context: Context) -> None:
@@ -59,11 +60,26 @@ def concluded_twice() -> Any:
     return patch.object(ShardMachine, "_conclude", conclude)
 
 
-DEFECTS: dict[str, Defect] = {one.__name__: one for one in (released_early, read_unlocked, concluded_twice)}
+def locked_again() -> Any:
+    """A LOCK that comes again is taken like the first one, whatever has become of its call."""
+
+    def lock(self: Ledger, command: Command, place: Stamp) -> Finding | None:
+        call = unpack_call(command.call)
+        return _lock_in_ledger(self, command, place) if call.read else self._lock_anew(command, call)
+
+    return patch.object(Ledger, "_lock", lock)
+
+
+DEFECTS: dict[str, Defect] = {
+    one.__name__: one for one in (released_early, read_unlocked, concluded_twice, locked_again)
+}
 
 
 @contextmanager
 def broken(name: str) -> Iterator[None]:
-    """Lock-Store has this defect for a while."""
+    """Lock-Store has this defect for a while; without a name, none."""
+    if not name:
+        yield
+        return
     with DEFECTS[name](), patch.object(ShardMachine, "unlock", unlock):
         yield

@@ -11,7 +11,7 @@ from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, Workload
 from ordercast.sim.run import Run, simulate
 from tests.lock_store.lab import StoreWorld
 from tests.lock_store.mutants import broken
-from tests.logged_shards.lab import FAR
+from tests.logged_shards.lab import ALSO_HERE, FAR, HERE, THERE, transfer
 
 BUSY = Scenario(
     protocol="lock_store",
@@ -58,24 +58,40 @@ def test_the_runs_are_sound_without_a_defect() -> None:
     assert (by_places(run), by_values(run)) == (set(), [])
 
 
+def concluded_late() -> StoreWorld:
+    """The shards have ended a transaction, and then its client concludes it."""
+    world = StoreWorld()
+    message = world.call(pack_prepare(FAR))
+    world.run_ms(6 * LOCK_MS)
+    world.call(pack_commit(message, (0, 1), {FAR[0]: 1, FAR[1]: 1}))
+    world.run_ms(50)
+    world.call(pack_prepare(FAR), 1)
+    world.run_ms(50)
+    return world
+
+
 @pytest.mark.parametrize("defect", ["", "concluded_twice"])
 def test_both_conclusions_applied_show_in_the_answers(defect: str) -> None:
-    """The shards have ended a transaction, and then its client concludes it."""
-
-    def scene() -> StoreWorld:
-        world = StoreWorld()
-        message = world.call(pack_prepare(FAR))
-        world.run_ms(6 * LOCK_MS)
-        world.call(pack_commit(message, (0, 1), {FAR[0]: 1, FAR[1]: 1}))
-        world.run_ms(50)
-        world.call(pack_prepare(FAR), 1)
-        world.run_ms(50)
-        return world
-
-    if not defect:
-        world = scene()
-    else:
-        with broken(defect):
-            world = scene()
+    with broken(defect):
+        world = concluded_late()
     found = {violation.property for violation in world.violations(complete=False)}
     assert found == ({"answers"} if defect else set())
+
+
+@pytest.mark.parametrize("defect", ["", "locked_again"])
+def test_a_lock_that_is_taken_again_stops_others(defect: str) -> None:
+    """A client found one shard busy, gave up its lock in the other one, and died. Then a copy of its first
+    message comes there: nobody would give that lock up."""
+    world = StoreWorld()
+    world.call(pack_prepare([THERE]), 1)
+    world.run_ms(20)
+    world.call(transfer(*FAR, 5))
+    (lock,) = (message for source, to, message in world.sent if (source, to) == (world.CLIENT, 0))
+    world.run_until(lambda: world.server(0)._ledger._aborted)
+    with broken(defect):
+        world.transmit(world.envs[world.CLIENT], world.now, 0, lock)
+        world.crash(world.CLIENT)
+        world.run_ms(1)
+        other = world.call(transfer(HERE, ALSO_HERE, 5), 1)
+        world.run_ms(LOCK_MS / 2)
+    assert world.answered(other) == (not defect)

@@ -63,7 +63,7 @@ def show_live(run: LiveRun, folder: Path | None) -> None:
     if run.operations is not None:
         rows["operations"] = operations_text(run.operations)
     if run.locks_left is not None:
-        rows["locks"] = f"{run.locks_left} left at the end"
+        rows["locks left"] = str(run.locks_left)
     print_rows(rows)
     for silence in run.silences:
         print_rows({"crash": _silence_text(silence)})

@@ -131,15 +131,22 @@ class Admission:
             peer = peers.get(precedence)
             if peer is None:
                 del self._guests[precedence]
-            elif guest.checkpoint is not None:
-                self._offer(precedence, guest)
-            elif all(other.change >= replica.membership.change for other in peers.values()):
+                continue
+            known = all(other.change >= replica.membership.change for other in peers.values())
+            if guest.checkpoint is None and known:
                 self._capture(guest)
+            if guest.checkpoint is not None and self._is_told(guest):
                 self._offer(precedence, guest)
             else:
                 self._welcome(precedence, guest)
         if replica.options.replication == "semi-passive":
             self._update()
+
+    def _is_told(self, guest: Guest) -> bool:
+        """Whether the application here was told of what is in a checkpoint: a newcomer tells nothing of that.
+        With `require_majority` that may have to wait for the newcomer itself."""
+        performer, options = self._replica.performer, self._replica.options
+        return options.require_majority or not guest.birth or performer.settled >= guest.place
 
     def _capture(self, guest: Guest) -> None:
         performer = self._replica.performer
