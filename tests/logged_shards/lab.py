@@ -64,7 +64,7 @@ class ShardsWorld(World):
             receivers=3,
             senders=clients,
             service="bank",
-            options=options or {},
+            options=dict(options or {}),
         )
         super().__init__(
             scenario.plan(),
