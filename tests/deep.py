@@ -29,6 +29,7 @@
 - Further storms of joins, leaves and crashes in which applications get states, and such runs live.
 - LLFT: storms of crashes, cuts and losses beyond the first twenty, each type of message lost to each process,
   trouble at the other steps of joins, leaves and exchanges, also of tiers, and such runs before both judges.
+- Crashes of hosts at the other steps of transactions with HydraTxn.
 - What protocols with tickets send for a message, beyond the first two.
 - The soak, the attack, overlapping groups and kills of LLFT's primary, the benchmarks that check themselves
   on a live cluster.

@@ -10,6 +10,7 @@ from ordercast.transactions.lock_store.client import TransactionClient
 from ordercast.transactions.lock_store.commands import Command, State, Verb
 from ordercast.transactions.lock_store.ledger import Finding, Ledger
 from ordercast.transactions.lock_store.server import ShardServer
+from tests.hand_driven import require
 from tests.logged_shards.lab import BANK, CLIENT, FAR, SHARDS, ShardsWorld, call_of, transfer
 
 
@@ -78,3 +79,7 @@ class StoreWorld(ShardsWorld):
     def locks(self) -> int:
         """How many calls and transactions hold locks at the replicas."""
         return sum(len(list(self.server(node)._ending.under_way())) for node in range(6))
+
+    def require_settled(self) -> None:
+        """No call or transaction holds locks."""
+        require(self.locks() == 0, f"replicas hold locks for {self.locks()} calls and transactions")

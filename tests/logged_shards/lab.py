@@ -17,9 +17,12 @@ from ordercast.sim.node_env import NodeEnv
 from ordercast.sim.world import World
 from ordercast.trace import Event, Kind, describe
 from tests.core.shards import shard_type
+from tests.hand_driven import require
 
 BANK = shard_type(Bank)
 CLIENT = 9
+LOCK_MS = 100
+"""Shards end what is locked for so long."""
 SHARDS = 2
 HERE, THERE = (next(key for key in ALL_ACCOUNTS if shard_of(key, SHARDS) == shard) for shard in range(SHARDS))
 FAR = (HERE, THERE)
@@ -45,6 +48,8 @@ class ShardsWorld(World):
 
     CLIENT = 6
     REPLICAS = range(6)
+    SETTLE_MS = 12 * LOCK_MS
+    """How long everything takes to settle after trouble."""
 
     def __init__(
         self,
@@ -125,3 +130,21 @@ class ShardsWorld(World):
         assert self.plan.service is not None
         replay = Replay(self.plan.service, self.calls.operations)
         return verdict(run, [Event._make(row) for row in self.rows], replay=replay).violations
+
+    def require_settled(self) -> None:
+        """Nothing is locked any more at any replica."""
+        raise NotImplementedError
+
+    def finish(self, *answered: MessageId, within_ms: int | None = None) -> None:
+        """Let everything settle, and look at all that was promised: these calls are answered, all shards have
+        executed the same, and nothing is locked any more."""
+        self.lost = lambda source, to, message: False
+        self.block()
+        for node in self.REPLICAS:
+            self.restart(node)
+        self.run_ms(within_ms or self.SETTLE_MS)
+        for message in answered:
+            require(self.answered(message), f"call {message} has no answer")
+        self.require_settled()
+        found = self.violations()
+        require(not found, "; ".join(f"{one.property}: {one.detail}" for one in found[:3]))
