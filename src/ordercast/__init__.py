@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         read,
         transaction,
     )
+    from ordercast.core.open_transaction import Transaction
     from ordercast.net.api.client import Client
     from ordercast.net.api.connect import connect
     from ordercast.net.api.group import Group, UnconfirmedError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ordercast.net.api.received import OutOfOrder, Received
     from ordercast.net.api.sync_client import connect_sync
     from ordercast.net.api.sync_group import join_sync
-    from ordercast.net.api.transaction import Abort, Transaction
+    from ordercast.net.api.transaction import Abort
 
 _LIVE = {
     "Answer": "ordercast.core",
@@ -48,7 +49,7 @@ _LIVE = {
     "State": "ordercast.core",
     "StateWanted": "ordercast.core",
     "UnconfirmedError": "ordercast.net.api.group",
-    "Transaction": "ordercast.net.api.transaction",
+    "Transaction": "ordercast.core.open_transaction",
     "Undone": "ordercast.core",
     "Unknown": "ordercast.net.api.open_calls",
     "ask": "ordercast.core",

@@ -126,3 +126,13 @@ def test_who_has_left_is_not_missed_in_the_last_view() -> None:
     trace = leaves_aside(0, 1, MOVER)
     trace.remove(is_row(MOVER, Kind.LEFT))
     assert "branches" in {found.property for found in trace.judge()}
+
+
+def test_who_joined_one_of_two_groups_delivers_for_it() -> None:
+    trace = MovingTrace(0)
+    trace.description = msgspec.structs.replace(trace.description, groups={0: (0,), 1: (1,)})
+    trace.ask(Kind.JOIN)
+    trace.join(0, 0)
+    trace.install(FIRST, FIRST, 0, MOVER, anew=True)
+    trace.serve(3, 1, 0, MOVER)
+    assert "linearizable" not in {found.property for found in trace.judge()}

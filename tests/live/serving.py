@@ -1,7 +1,10 @@
 """Clusters with a service, in one process: their replicas run in the loop of the test."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import ordercast
@@ -9,6 +12,8 @@ from ordercast.net.cluster.file import load_cluster
 from ordercast.net.cluster.open_host import open_host
 from ordercast.net.host.live_host import LiveHost
 from tests.live.cluster_files import write_cluster
+from tests.live.live_lab import run
+from tests.live.processes import PATIENCE_S
 
 STORE = '''\
 """A service of the tests."""
@@ -102,3 +107,26 @@ async def replicas_of(file: Path) -> AsyncIterator[list[LiveHost]]:
                 exits.push_async_callback(host.stop)
                 hosts.append(host)
         yield hosts
+
+
+@contextmanager
+def replicas_in_thread(file: Path) -> Iterator[None]:
+    """The same in a thread of their own, for tests that use no asyncio."""
+    done, running = threading.Event(), threading.Event()
+
+    async def replicas() -> None:
+        async with replicas_of(file):
+            running.set()
+            while not done.is_set():
+                await asyncio.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as pool:
+        thread = pool.submit(lambda: run(replicas()))
+        thread.add_done_callback(lambda _: running.set())  # if they cannot start, nobody waits for them
+        try:
+            assert running.wait(PATIENCE_S)
+            if not thread.done():
+                yield
+        finally:
+            done.set()
+            thread.result()

@@ -12,7 +12,7 @@ from ordercast.core import LocalError, Stamp, message_name
 from ordercast.net.host.loop import run
 from ordercast.net.host.store import HostTaken
 from tests.live.processes import PATIENCE_S
-from tests.live.serving import Store, replicas_of, write_service
+from tests.live.serving import Store, replicas_in_thread, replicas_of, write_service
 
 
 def serve(file: Path, use: Callable[[], Awaitable[None]]) -> None:
@@ -271,18 +271,7 @@ def test_a_program_with_another_class_is_not_connected(tmp_path: Path) -> None:
 
 def test_a_script_calls_as_if_the_service_were_here(tmp_path: Path) -> None:
     file = write_service(tmp_path)
-    done, running = threading.Event(), threading.Event()
-
-    async def replicas() -> None:
-        async with replicas_of(file):
-            running.set()
-            while not done.is_set():
-                await asyncio.sleep(0.01)
-
-    thread = threading.Thread(target=lambda: run(replicas()))
-    thread.start()
-    try:
-        assert running.wait(PATIENCE_S)
+    with replicas_in_thread(file):
         with ordercast.connect_sync(file, Store) as store:
             assert isinstance(store, Store)
             store.put("a", "3")
@@ -300,9 +289,8 @@ def test_a_script_calls_as_if_the_service_were_here(tmp_path: Path) -> None:
                 _ = store.data
             with pytest.raises(LocalError, match="only operations change it"):
                 store.data = {}
-    finally:
-        done.set()
-        thread.join()
+        with pytest.raises(LocalError, match="it is closed: its with block has ended"):
+            store.get("a")
 
 
 def test_calls_wait_for_room_in_the_backlog_and_none_is_lost(

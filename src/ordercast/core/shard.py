@@ -13,7 +13,8 @@ others hold.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -22,6 +23,9 @@ from ordercast.core.errors import LocalError, OrdercastError
 from ordercast.core.ids import GroupId
 from ordercast.core.operation_type import MARK
 from ordercast.core.service_class import Service, ServiceType
+
+if TYPE_CHECKING:
+    from ordercast.core.open_transaction import Transaction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -211,6 +215,20 @@ class Shard(Service):
         if self._scope.load(key) is None:
             raise KeyError(key)
         self._scope.store(key, None)
+
+    def transaction(
+        self, writes: Sequence[str] = (), reads: Sequence[str] = ()
+    ) -> "AbstractContextManager[Transaction, bool]":
+        """A general transaction of a program that uses `connect_sync`: entered with ``with``, it locks and
+        reads all of its keys at once. Leaving the block commits it; an exception aborts it.
+
+            with bank.transaction(writes=("alice", "bob")) as t:
+                if t["alice"] < 30:
+                    raise ordercast.Abort
+                t["alice"] -= 30
+                t["bob"] += 30
+        """
+        raise LocalError("a shard runs general transactions; only a program that is connected makes one")
 
     @classmethod
     def _describe(cls) -> ServiceType:

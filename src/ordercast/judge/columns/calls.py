@@ -61,9 +61,15 @@ class Calls:
     def delivery_in(self, group: GroupId) -> Ints:
         """The row in which each call was delivered first by a receiver of a group."""
         if group not in self._in_group:
-            members = self._trace.description.groups[group]
-            self._in_group[group] = self._first_rows(np.isin(self._account.node, members))
+            self._in_group[group] = self._first_rows(np.isin(self._account.node, self._members(group)))
         return self._in_group[group]
+
+    def _members(self, group: GroupId) -> list[int]:
+        """The receivers of a group, also those that joined it later."""
+        trace, rows = self._trace, self._trace.rows(Kind.JOINED)
+        lists = map(self._lists, trace.groups.codes[rows].tolist())
+        joined = zip(trace.node[rows].tolist(), lists, strict=True)
+        return [*trace.description.groups[group], *(node for node, groups in joined if group in groups)]
 
     def _first_rows(self, wanted: Flags) -> Ints:
         account, found = self._account, np.full(len(self.row), -1, np.int64)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from ordercast.core import LocalError
 from ordercast.net.host.loop import new_event_loop
 
 Result = TypeVar("Result")
@@ -27,7 +28,10 @@ class LoopThread:
             raise
 
     def do(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the thread; an interrupt cancels it there."""
+        """Run a coroutine in the thread; an interrupt cancels it there. `LocalError` after the end."""
+        if self._loop.is_closed():
+            work.close()
+            raise LocalError("it is closed: its with block has ended")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()

@@ -4,15 +4,16 @@ with ordercast.connect_sync("cluster.toml", Store) as store:
     store.put("a", "1")
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from ordercast.core import HostId, LocalError, Service, ServiceType, Undone
+from ordercast.core import HostId, LocalError, Service, ServiceType, Shard, Undone
 from ordercast.net.api.client import Client, NoOperation
 from ordercast.net.api.connect import TIMEOUT_S, Connecting, connect
 from ordercast.net.api.loop_thread import LoopThread
+from ordercast.net.api.transaction import SyncTransacting
 
 S = TypeVar("S", bound=Service)
 
@@ -56,6 +57,10 @@ class _Calls:
         """Call an operation in the thread of the client, and wait for its result."""
         return self._thread.do(self._client.call(operation, *args, **kwargs))
 
+    def transaction(self, writes: Sequence[str], reads: Sequence[str]) -> SyncTransacting:
+        """A general transaction that any thread may enter."""
+        return SyncTransacting(self._thread, self._client.transaction(writes, reads))
+
 
 def _stand_in_for(service: type[S]) -> type[S]:
     """A class that looks like the service, and whose operations are calls."""
@@ -71,6 +76,8 @@ def _stand_in_for(service: type[S]) -> type[S]:
     def fixed(self: object, name: str, value: object) -> None:
         raise LocalError(f"the state of {service.__name__} is at the replicas; only operations change it")
 
+    if issubclass(service, Shard):
+        members.setdefault("transaction", _general)
     members |= {"__getattr__": missing, "__setattr__": fixed, "__doc__": service.__doc__}
     return type(service.__name__, (service,), members)
 
@@ -81,6 +88,14 @@ def _remote(operation: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__name__, call.__doc__ = operation.__name__, operation.__doc__
     return call
+
+
+def _general(self: object, writes: Sequence[str] = (), reads: Sequence[str] = ()) -> SyncTransacting:
+    calls: _Calls = object.__getattribute__(self, "_calls")
+    return calls.transaction(writes, reads)
+
+
+_general.__name__, _general.__doc__ = Shard.transaction.__name__, Shard.transaction.__doc__
 
 
 def connect_sync(
@@ -95,8 +110,8 @@ def connect_sync(
 ) -> SyncConnecting[S]:
     """Connect to a replicated service, as `connect` does, from a script.
 
-    The result has the methods of the service; several threads may use it. `on_undone` is
-    called in the thread of the client.
+    The result has the methods of the service; several threads may use it. That of a `Shard` makes general
+    transactions too. `on_undone` is called in the thread of the client.
     """
     connecting = connect(file, service, group=group, host=host, timeout=timeout, run=run, on_undone=on_undone)
     return SyncConnecting(connecting, service)
