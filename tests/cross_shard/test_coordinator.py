@@ -6,6 +6,8 @@ Replica 0 leads group 0 in view 0, replica 4 in view 1; of group 1 these are 3 a
 import pytest
 
 from ordercast.components.cross_shard import CoordinatorOptions, FailureCoordinator
+from ordercast.components.cross_shard.coordinator import RULINGS_FEW
+from ordercast.components.cross_shard.ledger import NOTHING
 from ordercast.components.cross_shard.marks import Lost, Mark
 from ordercast.components.cross_shard.messages import (
     Certain,
@@ -233,3 +235,23 @@ def test_a_command_about_a_message_that_cannot_be_is_counted_and_not_obeyed(entr
     coordinator.on_deliver("log", Delivered(encode(Show(entry)), (0,), 41, Stamp(0, 0)))
     assert coordinator.snapshot() == before
     assert coordinator.explain_own().state["commands refused"] == 1
+
+
+def test_an_idle_group_is_sent_something_when_there_are_many_decisions() -> None:
+    """Otherwise they would be kept for ever; a group that does not answer is sent little."""
+    lab = Lab()
+    sender, coordinator = lab.driver.process._sender, lab.driver.process
+    assert isinstance(sender, Sender)
+    for number in range(1, RULINGS_FEW + 2):
+        assert sender.submitted == []
+        lab.tell(0, Certain(number))
+        lab.tell(3, Shown(LogEntry(number, 1, number, 9, b"one", (0,), (number,))))
+        lab.driver.pass_time(OPTIONS.certain_ns)
+    assert sender.submitted == [((1,), NOTHING)]
+    lab.driver.pass_time(32 * OPTIONS.certain_ns)
+    assert sender.submitted == [((1,), NOTHING)] * 3
+    assert len(coordinator._rulings) == RULINGS_FEW + 1
+    lab.tell(3, Certain(RULINGS_FEW + 1))
+    lab.driver.pass_time(32 * OPTIONS.certain_ns)
+    assert len(coordinator._rulings) == 0
+    assert len(sender.submitted) == 3

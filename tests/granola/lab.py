@@ -28,7 +28,7 @@ class GranolaWorld(ShardsWorld):
     ) -> None:
         """`ahead_ms`: how far the clocks of shard 0 are ahead of those of shard 1."""
         clocks = {node: Clock(ahead_ms * MILLISECOND) for node in range(3)}
-        options = {"conflicts_max": 1000, **(options or {})}
+        options = {"checkpoint_every": 1, "conflicts_max": 1000, **(options or {})}
         super().__init__("granola", clients, options, seed, clocks=clocks)
 
     def server(self, node: NodeId) -> GranolaServer:

@@ -63,7 +63,7 @@ class StoreWorld(ShardsWorld):
     def __init__(
         self, clients: int = 2, options: Mapping[str, object] | None = None, seed: int = 0, loss: float = 0.0
     ) -> None:
-        super().__init__("lock_store", clients, options, seed, loss)
+        super().__init__("lock_store", clients, {"checkpoint_every": 1, **(options or {})}, seed, loss)
 
     def server(self, node: int) -> ShardServer:
         process = self.envs[node].process

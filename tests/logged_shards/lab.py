@@ -64,7 +64,7 @@ class ShardsWorld(World):
             receivers=3,
             senders=clients,
             service="bank",
-            options={"checkpoint_every": 1, **(options or {})},
+            options=dict(options or {}),
         )
         super().__init__(
             scenario.plan(),

@@ -15,7 +15,7 @@ from functools import partial
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.consensus import Replica
 from ordercast.components.cross_shard.claims import CLOCK_AHEAD_MAX, NEVER
-from ordercast.components.cross_shard.ledger import end_payload
+from ordercast.components.cross_shard.ledger import NOTHING, end_payload
 from ordercast.components.cross_shard.marks import Lost, Mark
 from ordercast.components.cross_shard.messages import (
     MARKS_MAX,
@@ -54,6 +54,8 @@ CHUNK_BYTES = 16_384
 """How many bytes of messages that were found go in one message."""
 CASES_MAX = 4096
 """How many messages are searched for at a time."""
+RULINGS_FEW = 256
+"""With more decisions than these, idle groups are sent a message, so that decisions can be forgotten."""
 
 
 class Case:
@@ -93,6 +95,8 @@ class FailureCoordinator(Stack):
         self._cases: dict[Mark, Case] = {}
         self._clocks = dict.fromkeys(self._groups, 0)
         """By group: up to which clock it is certain."""
+        self._woken: Nanos = 0
+        """When idle groups were last sent something."""
         self._ballot = -1
         self._proposed: set[bytes] = set()
         self._refused = 0
@@ -337,6 +341,15 @@ class FailureCoordinator(Stack):
             self.env.multicast(tuple(self._homes), self._floors())
         if len(self._rulings) and lowest > self._rulings.forgotten:
             self.propose(encode(Forget(lowest)))
+        elif len(self._rulings) > RULINGS_FEW:
+            self._wake(lowest)
+
+    def _wake(self, lowest: int) -> None:
+        """Send the groups that are furthest behind a message that does nothing. A group is certain only as
+        far as it was sent something: an idle one would keep all decisions from being forgotten."""
+        if self.env.now - self._woken >= BACK_OFF_MAX * self._options.certain_ns:
+            self._woken = self.env.now
+            self._sender.submit(tuple(group for group, at in self._clocks.items() if at == lowest), NOTHING)
 
     def _floors(self) -> Floors:
         return Floors(tuple(self._clocks.get(group, NEVER) for group in range(self._count)))

@@ -28,6 +28,8 @@ class Effects(NamedTuple):
 
 _END = Struct("<3sQ")
 _END_MARK = b"end"
+NOTHING = b"nothing"
+"""The payload of a message that only has a place in the order."""
 
 
 def end_payload(transaction: MessageId) -> bytes:
