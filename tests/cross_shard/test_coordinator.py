@@ -20,8 +20,9 @@ from ordercast.components.cross_shard.messages import (
     Question,
     Shown,
 )
+from ordercast.components.cross_shard.rulings import Show, encode
 from ordercast.components.network_ordered import LogEntry
-from ordercast.core import MILLISECOND, Env, Explanation, Groups, Member, Message, NodeId
+from ordercast.core import MILLISECOND, Delivered, Env, Explanation, Groups, Member, Message, NodeId, Stamp
 from ordercast.testing import ProcessDriver
 
 GROUPS = {0: (0, 1, 2), 1: (3, 4, 5)}
@@ -219,6 +220,21 @@ def test_it_says_whose_promises_are_missing() -> None:
     assert [(subject, blocker) for subject, blocker, _ in lab.driver.waits()] == [
         ("number 7 of sequencer 1 in group 0", "a majority of groups 1, or a replica that has it")
     ]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [LogEntry(50, 1, 7, 9, b"one", (0, 1), (7,)), LogEntry(50, 1, 7, 9, b"nobody")],
+    ids=["too few numbers", "no groups"],
+)
+def test_a_command_about_a_message_that_cannot_be_is_counted_and_not_obeyed(entry: LogEntry) -> None:
+    """A leader that proposes it must not stop the other coordinators."""
+    lab = Lab()
+    coordinator = lab.driver.process
+    before = coordinator.snapshot()
+    coordinator.on_deliver("log", Delivered(encode(Show(entry)), (0,), 41, Stamp(0, 0)))
+    assert coordinator.snapshot() == before
+    assert coordinator.explain_own().state["commands refused"] == 1
 
 
 def test_an_idle_group_is_sent_something_when_there_are_many_decisions() -> None:

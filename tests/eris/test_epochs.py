@@ -29,6 +29,7 @@ def test_an_epoch_ends_once() -> None:
     before = epochs.snapshot()
     assert not epochs.apply(Begin(0, 95, (6, 7), 3, 23)), "it was decided on the same step before"
     assert not epochs.apply(Begin(2, 95, (6, 7), 2, 22)), "there is no later epoch"
+    assert not epochs.apply(Begin(2, 95, (6,), 3, 23)), "there are two groups"
     assert epochs.snapshot() == before
 
 

@@ -201,8 +201,15 @@ def complaint(folder: Path, text: str) -> str:
     return said.removeprefix(str(path))
 
 
-OTHERWISE = {"submission", "service", "history"}
-"""Keys of listed workloads, and of protocols that replicate services."""
+OTHERWISE = {"submission", "service", "history", "hosts"}
+"""Keys of listed workloads, of protocols that replicate services, and of groups that do not overlap."""
+
+
+def test_groups_may_share_hosts(tmp_path: Path) -> None:
+    text = 'protocol = "unordered"\ngroups = 2\nreceivers = 3\nhosts = "shared"\n'
+    plan = load_scenario(write(tmp_path, text)).plan()
+    hosts = [plan.nodes[node].host for node in range(6)]
+    assert hosts[:3] == hosts[3:] and len(set(hosts)) == 3
 
 
 def test_the_keys_of_a_service_are_read_and_run(tmp_path: Path) -> None:

@@ -53,9 +53,14 @@ _kept = msgspec.msgpack.Decoder(_Kept)
 def decode(data: bytes) -> Command:
     """A command from the log."""
     try:
-        return _commands.decode(data)
+        command = _commands.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RemoteError(f"there is no such command for the coordinator: {error}") from error
+    if isinstance(command, Show):
+        entry = command.entry
+        if not entry.groups or len(entry.groups) != len(entry.numbers):
+            raise RemoteError(f"a command shows a message with numbers {entry.numbers} in {entry.groups}")
+    return command
 
 
 def marks(entry: LogEntry) -> list[Mark]:

@@ -5,6 +5,7 @@ from ordercast.components.execution.calls import Calls, Pending
 from ordercast.components.execution.executor import Execution, Executor
 from ordercast.components.execution.options import CallOptions
 from ordercast.components.execution.results import combine_results
+from ordercast.components.execution.shard_calls import ShardCalls
 
 __all__ = [
     "Call",
@@ -13,6 +14,7 @@ __all__ = [
     "Execution",
     "Executor",
     "Pending",
+    "ShardCalls",
     "combine_results",
     "pack_call",
     "unpack_call",

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Generic, TypeVar
 
-from ordercast.components.execution import Calls, Pending, combine_results
+from ordercast.components.execution import Pending, ShardCalls, combine_results
 from ordercast.components.logged_service.messages import Redirect
+from ordercast.components.logged_shards.entries import DONE_MAX
 from ordercast.components.logged_shards.options import ShardsOptions
 from ordercast.core import (
     Caller,
@@ -19,7 +20,6 @@ from ordercast.core import (
     Explanation,
     GroupId,
     Groups,
-    LocalError,
     Message,
     MessageId,
     Nanos,
@@ -28,27 +28,11 @@ from ordercast.core import (
     Sharding,
     Stamp,
     Wait,
+    message_name,
 )
+from ordercast.core.bundle import unpack_bundle
 
 BACK_OFF = "again."
-DONE_MAX = 64
-"""How many ended calls a client tells a shard at once."""
-
-
-class ShardsCalls(Calls):
-    """The calls of a client, each to all of its shards."""
-
-    several = True
-    """Whether a call may go to several groups."""
-
-    def check(self, groups: Groups) -> None:
-        """Raise `LocalError` if no replicas can take a call to these groups."""
-        if not groups or (len(groups) > 1 and not self.several):
-            raise LocalError(
-                f"an operation of a service without shards goes to one group, not to {len(groups)}: {groups}"
-            )
-        for group in groups:
-            super().check((group,))
 
 
 class Round:
@@ -93,8 +77,14 @@ class ShardsClient(Caller, Generic[R]):
         self.rounds: dict[MessageId, R] = {}
         self._done: dict[GroupId, list[MessageId]] = {}
         """For each shard, the calls that all their shards have executed, and that it has not been told."""
-        self.calls = ShardsCalls(env, self._leaders, options.calls, self._send, answers=answers)
-        self.calls.several = sharding is not None or not answers
+        self.calls = ShardCalls(
+            env,
+            self._leaders,
+            options.calls,
+            self._send,
+            answers=answers,
+            several=sharding is not None or not answers,
+        )
 
     # For subclasses
 
@@ -183,6 +173,9 @@ class ShardsClient(Caller, Generic[R]):
     def try_again(self, call: Pending, round_: R, attempt: int) -> None:
         """Make another attempt, after a while. Others hold locks for about as long as this attempt took: who
         asks again much sooner is only in their way."""
+        if attempt > round_.attempt + 1:
+            name = message_name(call.first)
+            raise RemoteError(f"a shard tells of attempt {attempt - 1} of call {name}, which was not made")
         round_.attempt, round_.waits = attempt, True
         options, took = self._options, self.env.now - round_.since
         unit = max(options.back_off_ns, min(took, options.calls.retry_ns))
@@ -190,7 +183,24 @@ class ShardsClient(Caller, Generic[R]):
         round_.busy += 1
         self.env.set_timer(f"{BACK_OFF}{call.first}", 1 + self.env.rng.randrange(span))
 
-    def settle(self, call: Pending, round_: R) -> None:
+    def keep(
+        self,
+        call: Pending,
+        round_: R,
+        group: GroupId,
+        state: IntEnum,
+        results: bytes,
+        stamp: Stamp | None,
+    ) -> None:
+        """A shard has executed a call: keep what it answers, unless that is about others. It would not be
+        asked again."""
+        found = unpack_bundle(results)
+        if (found.first, len(found.payloads)) != (call.first, call.count):
+            raise RemoteError(f"shard {group} answers call {message_name(call.first)} with other results")
+        round_.results[group], round_.said[group] = (results, stamp), state
+        self._settle(call, round_)
+
+    def _settle(self, call: Pending, round_: R) -> None:
         """Answer a call, if all of its shards have executed it."""
         if len(round_.results) < len(call.groups):
             return

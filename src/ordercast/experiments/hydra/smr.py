@@ -5,15 +5,16 @@ with one, Multi-Paxos, Fast Paxos, and one server without replication. All run o
 microbenchmarks. What was decided before anything was measured:
 
 - **Packets are what costs.** The five systems share one code base in the paper, and the echo service does
-nothing, so a message costs its packets. What HydraPaxos would have if it also paid for Hydra's order as the
-microbenchmarks charge it is in the notes, and decides nothing. - **No batching**, anywhere: one call is one
-packet, and one slot. Replicas keep everything in memory. - **Clients of Fast Paxos** send a copy to each
-replica; each copy costs a send. Those of Multi-Paxos send to the leader, those of NOPaxos and HydraPaxos one
-packet to a sequencer, which the switch copies. - **A client that has no answer after 1 ms calls again**, in
-all systems; that is some 400 round trips. - **Replicas ask for a missing packet at once**, because nothing
-overtakes on the testbed. A leader gives up a packet that nobody has answered for within 20 us, some eight
-round trips. - **Loss** strikes each packet between two hosts, those of clients too. A second run has losses
-only on the ways from sequencers to replicas, where the paper's drop notifications come from.
+  nothing, so a message costs its packets. What HydraPaxos would have if it also paid for Hydra's order as the
+  microbenchmarks charge it is in the notes, and decides nothing.
+- **No batching**, anywhere: one call is one packet, and one slot. Replicas keep everything in memory.
+- **Clients of Fast Paxos** send a copy to each replica; each copy costs a send. Those of Multi-Paxos send to
+  the leader, those of NOPaxos and HydraPaxos one packet to a sequencer, which the switch copies.
+- **A client that has no answer after 1 ms calls again**, in all systems; that is some 400 round trips.
+- **Replicas ask for a missing packet at once**, because nothing overtakes on the testbed. A leader gives up a
+  packet that nobody has answered for within 20 us, some eight round trips.
+- **Loss** strikes each packet between two hosts, those of clients too. A second run has losses only on the
+  ways from sequencers to replicas, where the paper's drop notifications come from.
 """
 
 from statistics import median

@@ -1,16 +1,15 @@
 """A client of shards: one message to all shards of a transaction, and an answer of each (Hydra section 6)."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from ordercast.components.cross_shard.messages import LateAnswer
-from ordercast.components.execution import CallOptions, Calls, Pending, combine_results
+from ordercast.components.execution import CallOptions, Pending, ShardCalls, combine_results
 from ordercast.components.network_ordered import Replies
 from ordercast.core import (
     Env,
     GroupId,
     Groups,
-    LocalError,
     Message,
     MessageId,
     NodeId,
@@ -21,33 +20,6 @@ from ordercast.core import (
 )
 from ordercast.protocols.hydra.calling import Client
 from ordercast.protocols.hydra.options import HydraOptions
-
-
-class ShardCalls(Calls):
-    """The calls of a client of shards, each to all shards that run it."""
-
-    def __init__(
-        self,
-        env: Env,
-        groups: Collection[GroupId],
-        options: CallOptions,
-        send: Callable[[Pending], None],
-        *,
-        answers: bool,
-        several: bool,
-    ) -> None:
-        """`several`: a call may go to several groups."""
-        super().__init__(env, groups, options, send, answers=answers)
-        self._several = several
-
-    def check(self, groups: Groups) -> None:
-        """Raise `LocalError` if no replicas can take a call to these groups."""
-        if not groups or (len(groups) > 1 and not self._several):
-            raise LocalError(
-                f"an operation of a service without shards goes to one group, not to {len(groups)}: {groups}"
-            )
-        for group in groups:
-            super().check((group,))
 
 
 class ShardClient(Client):

@@ -102,9 +102,10 @@ class Epochs:
         return Revived(self.reborn[node], self.steps, self._config, *place, self.epoch, active)
 
     def apply(self, command: Command) -> bool:
-        """Take the next command of the log. One that no longer fits changes nothing, and is False."""
+        """Take the next command of the log. One that does not fit, or no longer, changes nothing, and is
+        False."""
         match command:
-            case Begin() if command.step == self.steps and command.epoch > self.epoch:
+            case Begin() if self._follows(command):
                 self._begin(command)
             case Reborn() if command.life > self.reborn.get(command.node, -1):
                 self.reborn[command.node] = command.life
@@ -112,6 +113,11 @@ class Epochs:
             case _:
                 return False
         return True
+
+    def _follows(self, command: Begin) -> bool:
+        """Whether an epoch can begin now, and replicas would believe where the present one ends."""
+        is_next = command.step == self.steps and command.epoch > self.epoch
+        return is_next and len(command.numbers) == self._groups
 
     def _begin(self, command: Begin) -> None:
         config = self._config

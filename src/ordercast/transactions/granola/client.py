@@ -99,14 +99,14 @@ class GranolaClient(ShardsClient[Attempt]):
 
     def _on_told(self, call: Pending, round_: Attempt, group: GroupId, told: Told) -> None:
         if told.state is State.EXECUTED:
-            round_.results[group] = told.results, told.stamp
-            round_.said[group] = told.state
-            self.settle(call, round_)
+            self.keep(call, round_, group, told.state, told.results, told.stamp)
         elif told.state is State.WAITING:
+            if not self.members.keys() >= set(told.lacks):
+                raise RemoteError(f"shard {group} lacks votes of shards {told.lacks}; there are not so many")
             round_.said[group], round_.lacks[group] = told.state, told.lacks
         elif told.attempt >= round_.attempt:
-            round_.lacks.clear()
             self.try_again(call, round_, told.attempt + 1)
+            round_.lacks.clear()
 
     def missing(self, call: Pending, round_: Attempt) -> list[GroupId]:
         """The shards that hold a call up: those that say nothing, and those for whose votes others wait."""

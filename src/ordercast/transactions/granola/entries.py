@@ -1,19 +1,13 @@
 """The entries in the log of a shard."""
 
 from enum import IntEnum
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from ordercast.components.execution.messages import Name, Number
-from ordercast.components.logged_shards.client import DONE_MAX
-from ordercast.core import Groups, RemoteError
-
-GROUPS_MAX = 4096
-
-Attempt: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
-Shards: TypeAlias = Annotated[Groups, msgspec.Meta(min_length=1, max_length=GROUPS_MAX)]
-Done: TypeAlias = Annotated[tuple[Name, ...], msgspec.Meta(max_length=DONE_MAX)]
+from ordercast.components.logged_shards.entries import Attempt, Done, Shards
+from ordercast.core import RemoteError
 
 
 class Subject(NamedTuple):

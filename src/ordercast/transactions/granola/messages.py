@@ -6,8 +6,9 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from ordercast.components.execution.messages import Name, Number, Place
+from ordercast.components.logged_shards.entries import GROUPS_MAX, Attempt, Done, Shards
 from ordercast.core import GroupId, Groups, Message, Payload, Stamp, message_types
-from ordercast.transactions.granola.entries import GROUPS_MAX, Attempt, Done, Shards, Subject, Verdict
+from ordercast.transactions.granola.entries import Subject, Verdict
 
 Group: TypeAlias = Annotated[GroupId, msgspec.Meta(ge=0)]
 

@@ -54,9 +54,7 @@ class TransactionClient(ShardsClient[Phases]):
     def _on_told(self, call: Pending, round_: Phases, group: GroupId, told: Told) -> None:
         if told.state is State.COMMITTED:
             if told.results:
-                round_.results[group] = told.results, told.stamp
-                round_.said[group] = told.state
-                self.settle(call, round_)
+                self.keep(call, round_, group, told.state, told.results, told.stamp)
         elif told.state is State.ABORTED:
             if told.attempt >= round_.attempt and told.verb is not Verb.ABORT:
                 self.try_again(call, round_, told.attempt + 1)

@@ -1,19 +1,13 @@
 """The commands in the log of a shard, and what a shard tells about a transaction."""
 
 from enum import IntEnum
-from typing import Annotated, TypeAlias
 
 import msgspec
 
 from ordercast.components.execution.messages import Name, Place
 from ordercast.components.logged_service.messages import Node
-from ordercast.components.logged_shards.client import DONE_MAX
-from ordercast.core import Groups, Message, MessageId, Payload, RemoteError, Stamp, message_types
-
-GROUPS_MAX = 4096
-
-Attempt: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
-Shards: TypeAlias = Annotated[Groups, msgspec.Meta(min_length=1, max_length=GROUPS_MAX)]
+from ordercast.components.logged_shards.entries import Attempt, Done, Shards
+from ordercast.core import Message, MessageId, Payload, RemoteError, Stamp, message_types
 
 
 class Verb(IntEnum):
@@ -54,7 +48,7 @@ class Command(msgspec.Struct, frozen=True, array_like=True):
     """All shards of the call."""
     call: bytes = b""
     """To lock: the call itself."""
-    done: Annotated[tuple[Name, ...], msgspec.Meta(max_length=DONE_MAX)] = ()
+    done: Done = ()
     """To lock: calls of the same client that all shards have committed."""
 
     @property
