@@ -21,7 +21,7 @@ run: $(READY) ## sweep all protocols on Spark, judge and measure them, and write
 	@rm -rf build/every-protocol
 	@$(BIN)/ordercast sweep examples/every-protocol.toml --out build/every-protocol
 
-test: $(READY) ## run the tests but the deep ones, in about nine minutes (ARGS=... goes to pytest)
+test: $(READY) ## run the tests but the deep ones, in about ten minutes (ARGS=... goes to pytest)
 	@$(BIN)/python -m pytest -m "not deep" $(ARGS)
 
 test-deep: $(READY) ## run the deep tests: more seeds, more states, more kills (ARGS=... goes to pytest)
