@@ -1,7 +1,6 @@
 """Two shards of Eris, driven by hand: the lab of HydraTxn with one sequencer at a time."""
 
 from collections.abc import Callable
-from functools import partial
 
 from ordercast.components.network_ordered import ReplicaOptions
 from ordercast.core import MILLISECOND, Env, GroupId, NodeId, Process
@@ -10,7 +9,7 @@ from ordercast.replication.nopaxos.session import SESSION_BITS
 from ordercast.transactions.eris.coordinator import EpochCoordinator
 from ordercast.transactions.eris.messages import EpochRequest
 from ordercast.transactions.eris.ordering import EpochOrdering
-from ordercast.transactions.eris.protocol import ErisOptions, _make_coordinator, _make_replica
+from ordercast.transactions.eris.protocol import ErisOptions, _make_coordinator
 from tests.hydra_txn.lab import REPLICAS, SERVICE, SHARDS, Lab
 
 FIRST, SECOND = SHARDS[0], SHARDS[1]
@@ -41,18 +40,7 @@ class EpochLab(Lab):
     # Processes
 
     def _replica_of(self, group: GroupId) -> Callable[[Env], Process]:
-        return partial(
-            _make_replica,
-            group=group,
-            members=dict(SHARDS),
-            initial={1: 21},
-            service=SERVICE,
-            aggregator=None,
-            options=self.own.network(),
-            coordinators=self.coordinators,
-            spec=None,
-            own=self.own,
-        )
+        return self._replica_with(EpochOrdering, group, {1: 21}, self.own.network(), self.own)
 
     def _coordinator(self, env: Env) -> EpochCoordinator:
         groups: dict[GroupId, tuple[NodeId, ...]] = {**SHARDS}

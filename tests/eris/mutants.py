@@ -1,8 +1,5 @@
 """Epoch changes that are broken on purpose, and the play in which each breaks a promise."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 from ordercast.components.cross_shard.replica import ShardReplica
 from ordercast.protocols.hydra import lane
 from ordercast.protocols.hydra.lane import Lane
@@ -12,19 +9,7 @@ from ordercast.transactions.eris.coordinator import EpochCoordinator
 from ordercast.transactions.eris.epochs import Epochs
 from ordercast.transactions.eris.ordering import EpochOrdering
 from tests.eris import defects, plays
-
-
-class Mutant(NamedTuple):
-    """A defect."""
-
-    name: str
-    owner: Any
-    attribute: str
-    value: Any
-    play: Callable[[], None]
-    also: tuple[tuple[Any, str, Any], ...] = ()
-    """Further defects, where one alone is caught by another remedy."""
-
+from tests.play_mutants import Mutant
 
 MUTANTS = (
     Mutant(

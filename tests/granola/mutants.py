@@ -1,8 +1,5 @@
 """Shards and clients that are broken on purpose, and the play in which each breaks a promise."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 from ordercast.components.execution import unpack_call
 from ordercast.core import NodeId
 from ordercast.transactions.granola.client import GranolaClient
@@ -12,17 +9,7 @@ from ordercast.transactions.granola.schedule import Record, Schedule, Stage
 from ordercast.transactions.granola.server import GranolaServer
 from ordercast.transactions.granola.voting import Voting
 from tests.granola import general_plays, plays
-
-
-class Mutant(NamedTuple):
-    """Something that is broken, and the play that shows it."""
-
-    name: str
-    owner: type[Any]
-    attribute: str
-    value: object
-    play: Callable[[], None]
-    also: tuple[tuple[type[Any], str, object], ...] = ()
+from tests.play_mutants import Mutant
 
 
 def _vote_without_a_timestamp(self: Voting, subject: Subject, attempt: int) -> Vote | None:

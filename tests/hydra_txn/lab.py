@@ -6,6 +6,7 @@ them.
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 
 from ordercast.components.cross_shard import MESSAGES, FailureCoordinator, ShardReplica
 from ordercast.components.execution import pack_call
@@ -25,8 +26,11 @@ from ordercast.core import (
 from ordercast.core.bundle import pack_bundle, unpack
 from ordercast.protocols.hydra.messages import Announce, Flush, Groupcast, Plans, Step, Steps
 from ordercast.protocols.hydra.options import HydraOptions
+from ordercast.protocols.hydra.shard_ordering import HydraShardOrdering
+from ordercast.protocols.hydra.shards import make_shard_replica
 from ordercast.testing import ProcessDriver, RecordingEnv
-from ordercast.transactions.hydra_txn.protocol import HydraTxnOptions, _make_coordinator, _make_replica
+from ordercast.transactions.eris.protocol import ErisOptions
+from ordercast.transactions.hydra_txn.protocol import HydraTxnOptions, _make_coordinator
 from tests.hand_driven import nothing, require
 from tests.network_ordered.replicas import Replicas
 
@@ -76,21 +80,31 @@ class Lab(Replicas):
     # Processes
 
     def _replica_of(self, group: GroupId) -> Callable[[Env], Process]:
-        def make(env: Env) -> ShardReplica:
-            return _make_replica(
-                env,
-                group,
-                dict(SHARDS),
-                self.initial,
-                SERVICE,
-                None,
-                NETWORK,
-                coordinators=self.coordinators,
-                spec=None,
-                own=self.options,
-            )
+        return self._replica_with(HydraShardOrdering, group, self.initial, NETWORK, self.options)
 
-        return make
+    def _replica_with(
+        self,
+        order: type[HydraShardOrdering],
+        group: GroupId,
+        initial: dict[int, NodeId],
+        network: HydraOptions,
+        own: HydraTxnOptions | ErisOptions,
+    ) -> Callable[[Env], Process]:
+        return partial(
+            make_shard_replica,
+            group=group,
+            members=dict(SHARDS),
+            initial=initial,
+            service=SERVICE,
+            aggregator=None,
+            options=network,
+            order=order,
+            coordinators=self.coordinators,
+            spec=None,
+            replicas=own.replicas,
+            coordinator=own.coordinator,
+            durable=own.durable,
+        )
 
     def _coordinator(self, env: Env) -> FailureCoordinator:
         own = self.options.coordinator

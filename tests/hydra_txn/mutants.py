@@ -1,8 +1,5 @@
 """Shards and coordinators that are broken on purpose, and the play in which each breaks a promise."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 from ordercast.components.cross_shard import replica
 from ordercast.components.cross_shard.coordinator import FailureCoordinator
 from ordercast.components.cross_shard.gaps import ShardGaps
@@ -12,19 +9,7 @@ from ordercast.components.network_ordered import LogEntry
 from ordercast.protocols.hydra import lane
 from ordercast.protocols.hydra.shard_ordering import HydraShardOrdering
 from tests.hydra_txn import defects, plays
-
-
-class Mutant(NamedTuple):
-    """A defect."""
-
-    name: str
-    owner: Any
-    attribute: str
-    value: Any
-    play: Callable[[], None]
-    also: tuple[tuple[Any, str, Any], ...] = ()
-    """Further defects, where one alone is caught by another remedy."""
-
+from tests.play_mutants import Mutant
 
 MUTANTS = (
     Mutant(

@@ -1,8 +1,5 @@
 """Replicas and clients that are broken on purpose, and the play in which each breaks a promise."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 from ordercast.components.execution.client_table import ClientTable
 from ordercast.components.network_ordered import client, views
 from ordercast.components.network_ordered.answers import Answers
@@ -21,19 +18,7 @@ from tests.network_ordered import defects, plays, plays_logs, plays_reports
 from tests.network_ordered import plays_catching_up as behind
 from tests.network_ordered import plays_deaf as deaf
 from tests.network_ordered import plays_traps as traps
-
-
-class Mutant(NamedTuple):
-    """A defect."""
-
-    name: str
-    owner: Any
-    attribute: str
-    value: Any
-    play: Callable[[], None]
-    also: tuple[tuple[Any, str, Any], ...] = ()
-    """Further defects, where one alone is caught by another remedy."""
-
+from tests.play_mutants import Mutant
 
 MUTANTS = (
     Mutant("a quorum without the leader", client, "_agrees", defects.any_view, plays.a_quorum_over_two_views),

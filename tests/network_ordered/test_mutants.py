@@ -2,13 +2,10 @@
 
 import pytest
 
-from tests.network_ordered.mutants import MUTANTS, Mutant
+from tests.network_ordered.mutants import MUTANTS
+from tests.play_mutants import Mutant
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_defect_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    mutant.play()
-    for owner, attribute, value in ((mutant.owner, mutant.attribute, mutant.value), *mutant.also):
-        monkeypatch.setattr(owner, attribute, value)
-    with pytest.raises(AssertionError):
-        mutant.play()
+    mutant.must_be_found(monkeypatch, AssertionError)

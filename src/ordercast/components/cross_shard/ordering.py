@@ -6,10 +6,15 @@ from typing import Protocol
 
 from ordercast.components.network_ordered import LogEntry, NetworkOrdering, OrderingOwner
 from ordercast.components.network_ordered.place import Slot
+from ordercast.core import NodeId
 
 
 class ShardOwner(OrderingOwner, Protocol):
     """The replica, as its ordering sees it."""
+
+    @property
+    def coordinators(self) -> tuple[NodeId, ...]:
+        """The replicas of the failure coordinator."""
 
     @property
     def aside(self) -> Mapping[Slot, LogEntry]:

@@ -83,7 +83,7 @@ class ShardReplica(NetworkReplica):
         certain_ns: Nanos,
         lock_ns: Nanos,
     ) -> None:
-        self._coordinators = coordinators
+        self.coordinators = coordinators
         self._certain_ns = certain_ns
         self._lock_ns = lock_ns
         self._locked: dict[MessageId, Nanos] = {}
@@ -96,7 +96,7 @@ class ShardReplica(NetworkReplica):
         super().__init__(env, group, members, service, ordering, options, durable=durable)
 
     def _make_ledger(self, executor: Executor) -> ShardLedger:
-        every, enders = self.options.checkpoint_every, self._coordinators
+        every, enders = self.options.checkpoint_every, self.coordinators
         return ShardLedger(self.log, executor, every, self.group, enders)
 
     def _make_gaps(self) -> ShardGaps:
@@ -127,7 +127,7 @@ class ShardReplica(NetworkReplica):
     def _tell_certain(self) -> None:
         clock = self.log.synced_rank[0] - 1  # another message with the same clock may follow
         if self.is_normal and self.leads and clock > 0:
-            self.env.multicast(self._coordinators, Certain(clock))
+            self.env.multicast(self.coordinators, Certain(clock))
 
     def _show_aside(self) -> None:
         """Ask again about what must not be taken now."""
@@ -136,7 +136,7 @@ class ShardReplica(NetworkReplica):
             self._show(entry)
 
     def _show(self, entry: LogEntry) -> None:
-        self.env.multicast(self._coordinators, Shown(marks.told(entry, self.group)))
+        self.env.multicast(self.coordinators, Shown(marks.told(entry, self.group)))
 
     # What it promises
 
@@ -258,7 +258,7 @@ class ShardReplica(NetworkReplica):
         self._locked = {one: self._locked.get(one, now) for one in pending}
         late = [(one, pending[one]) for one, since in self._locked.items() if now - since >= self._lock_ns]
         if late:
-            self.env.multicast(self._coordinators, Late(tuple(late[:MARKS_MAX])))
+            self.env.multicast(self.coordinators, Late(tuple(late[:MARKS_MAX])))
 
     # What comes
 
@@ -267,7 +267,7 @@ class ShardReplica(NetworkReplica):
         if type(message) not in _FOREIGN:
             super().on_message(source, message)
             return
-        if source not in self._coordinators:
+        if source not in self.coordinators:
             raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no coordinator")
         check_rulings(source, message, self.env.now)
         if self.views.status is not RETURNING:
@@ -365,7 +365,7 @@ class ShardReplica(NetworkReplica):
                 losses.append(Lost((slot[0], self.group, slot[1]), bound))
         for start in range(0, len(losses), MARKS_MAX):
             part = tuple(losses[start : start + MARKS_MAX])
-            self.env.multicast(self._coordinators, FindMessages(part))
+            self.env.multicast(self.coordinators, FindMessages(part))
 
     def reconfigured(self, is_void: Callable[[LogEntry], bool], beyond: Rank | None) -> None:
         """What was put aside may not count any more."""
@@ -382,7 +382,7 @@ class ShardReplica(NetworkReplica):
                 f"the message in slot {slot}",
                 "a decision of the coordinator",
                 self.env.now,
-                on=self._coordinators,
+                on=self.coordinators,
             )
             for slot in self._aside
         ]

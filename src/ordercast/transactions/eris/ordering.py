@@ -9,7 +9,6 @@ and nothing of it is handed over.
 from collections.abc import Mapping
 
 from ordercast.components.cross_shard import ShardOwner
-from ordercast.components.network_ordered import OrderingOwner
 from ordercast.core import Env, GroupId, Message, Nanos, NodeId, RemoteError, Wait
 from ordercast.protocols.hydra.lane_life import ACTIVE, FROZEN
 from ordercast.protocols.hydra.limits import Limits
@@ -39,18 +38,19 @@ class EpochOrdering(HydraShardOrdering):
     def __init__(
         self,
         env: Env,
-        owner: OrderingOwner,
+        owner: ShardOwner,
         group: GroupId,
         groups: int,
         initial: Mapping[int, NodeId],
-        controllers: tuple[NodeId, ...],
-        coordinators: tuple[NodeId, ...],
+        service: tuple[NodeId, ...],
+        aggregator: NodeId | None,
         options: HydraOptions,
     ) -> None:
-        super().__init__(env, owner, group, groups, initial, coordinators, None, options)
-        self._coordinators = coordinators
-        self._controllers = controllers
-        self._network = Limits(controllers, groups)
+        """`service` are the controllers; the steps come from the coordinators."""
+        super().__init__(env, owner, group, groups, initial, owner.coordinators, aggregator, options)
+        self._coordinators = owner.coordinators
+        self._controllers = service
+        self._network = Limits(service, groups)
         self._heard = EpochRequest(0, 0, 0)
         """The latest epoch of which a controller has told."""
         self._heard_at: Nanos = 0

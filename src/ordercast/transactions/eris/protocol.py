@@ -5,7 +5,7 @@ from random import Random
 
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.cross_shard import MESSAGES as CROSS_SHARD_MESSAGES
-from ordercast.components.cross_shard import CoordinatorOptions, ShardReplica
+from ordercast.components.cross_shard import CoordinatorOptions
 from ordercast.components.cross_shard.options import LIVE_COORDINATOR, vary_coordinator
 from ordercast.components.cross_shard.promises import promises
 from ordercast.components.network_ordered import MESSAGES as REPLICA_MESSAGES
@@ -22,7 +22,6 @@ from ordercast.core import (
     Pace,
     Plan,
     Protocol,
-    ServiceSpec,
 )
 from ordercast.protocols.hydra.messages import MESSAGES as HYDRA_MESSAGES
 from ordercast.protocols.hydra.options import HydraOptions
@@ -57,42 +56,6 @@ class ErisOptions(NoPaxosOptions, frozen=True):
         return self.coordinator.pace(super().pace(delay), delay)
 
 
-def _make_replica(
-    env: Env,
-    group: GroupId,
-    members: dict[GroupId, tuple[NodeId, ...]],
-    initial: dict[int, NodeId],
-    service: tuple[NodeId, ...],
-    aggregator: NodeId | None,
-    options: HydraOptions,
-    *,
-    coordinators: tuple[NodeId, ...],
-    spec: ServiceSpec | None,
-    own: ErisOptions,
-) -> ShardReplica:
-    """A replica of a shard; there are no aggregators."""
-    ordering = partial(
-        EpochOrdering,
-        group=group,
-        groups=len(members),
-        initial=initial,
-        controllers=service,
-        coordinators=coordinators,
-        options=options,
-    )
-    return make_shard_replica(
-        env,
-        group,
-        members,
-        ordering,
-        coordinators=coordinators,
-        spec=spec,
-        replicas=own.replicas,
-        coordinator=own.coordinator,
-        durable=own.durable,
-    )
-
-
 def _make_coordinator(
     env: Env,
     groups: dict[GroupId, tuple[NodeId, ...]],
@@ -115,7 +78,14 @@ def deploy(deployment: Deployment, options: Options) -> Plan:
     spec, coordinator = deployment.service, options.coordinator
     make_coordinator = partial(_make_coordinator, own=coordinator, first=first_sequencer(deployment))
     ends = Ends(
-        partial(_make_replica, spec=spec, own=options),
+        partial(
+            make_shard_replica,
+            order=EpochOrdering,
+            spec=spec,
+            replicas=options.replicas,
+            coordinator=coordinator,
+            durable=options.durable,
+        ),
         partial(ShardClient, calls=options.calls, spec=spec),
         "replica",
         "client",

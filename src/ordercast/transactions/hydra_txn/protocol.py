@@ -7,7 +7,7 @@ import msgspec
 
 from ordercast.components.consensus import MESSAGES as CONSENSUS_MESSAGES
 from ordercast.components.cross_shard import MESSAGES as CROSS_SHARD_MESSAGES
-from ordercast.components.cross_shard import CoordinatorOptions, FailureCoordinator, ShardReplica
+from ordercast.components.cross_shard import CoordinatorOptions, FailureCoordinator
 from ordercast.components.cross_shard.options import LIVE_COORDINATOR, vary_coordinator
 from ordercast.components.cross_shard.promises import promises
 from ordercast.components.execution import CallOptions
@@ -27,7 +27,6 @@ from ordercast.core import (
     Pace,
     Plan,
     Protocol,
-    ServiceSpec,
 )
 from ordercast.protocols.hydra.messages import MESSAGES as HYDRA_MESSAGES
 from ordercast.protocols.hydra.options import HydraOptions
@@ -70,42 +69,6 @@ class HydraTxnOptions(Options, frozen=True):
         return self.coordinator.pace(pace, delay)
 
 
-def _make_replica(
-    env: Env,
-    group: GroupId,
-    members: dict[GroupId, tuple[NodeId, ...]],
-    initial: dict[int, NodeId],
-    service: tuple[NodeId, ...],
-    aggregator: NodeId | None,
-    options: HydraOptions,
-    *,
-    coordinators: tuple[NodeId, ...],
-    spec: ServiceSpec | None,
-    own: HydraTxnOptions,
-) -> ShardReplica:
-    """A replica of a shard."""
-    ordering = partial(
-        HydraShardOrdering,
-        group=group,
-        groups=len(members),
-        initial=initial,
-        service=service,
-        aggregator=aggregator,
-        options=options,
-    )
-    return make_shard_replica(
-        env,
-        group,
-        members,
-        ordering,
-        coordinators=coordinators,
-        spec=spec,
-        replicas=own.replicas,
-        coordinator=own.coordinator,
-        durable=own.durable,
-    )
-
-
 def _make_coordinator(
     env: Env,
     groups: dict[GroupId, tuple[NodeId, ...]],
@@ -131,7 +94,14 @@ def extend(deployment: Deployment, options: Options, extension: Extension) -> Pl
         raise LocalError(f"{NAME} takes HydraTxnOptions, not {type(options).__name__}")
     spec, coordinator = deployment.service, options.coordinator
     ends = Ends(
-        partial(_make_replica, spec=spec, own=options),
+        partial(
+            make_shard_replica,
+            order=HydraShardOrdering,
+            spec=spec,
+            replicas=options.replicas,
+            coordinator=coordinator,
+            durable=options.durable,
+        ),
         partial(ShardClient, calls=options.calls, spec=spec),
         "replica",
         "client",
