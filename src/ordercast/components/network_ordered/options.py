@@ -1,5 +1,6 @@
 """Options of replicas that get their order from the network."""
 
+from random import Random
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -40,3 +41,26 @@ class ReplicaOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         change = 2 * self.silence_ns + 40 * self.view_ns + 40 * delay
         usual = network.delivery_ns + agreement + retries
         return Pace(usual, network.recovery_ns + change + 2 * usual)
+
+
+def vary_options(rng: Random) -> dict[str, object]:
+    """The options for a run of the swarm."""
+    return {
+        "ask_ns": rng.choice((0, 20_000, 200_000)),
+        "gap_ns": rng.choice((500_000, 2_000_000)),
+        "sync_ns": rng.choice((1, 5)) * MILLISECOND,
+        "checkpoint_every": rng.choice((1, 3, 16, 256)),
+        "keep": rng.choice((0, 4, 1024)),
+        "chunk_bytes": rng.choice((64, 16_384)),
+    }
+
+
+LIVE_OPTIONS: dict[str, object] = {
+    "ask_ns": 1 * MILLISECOND,
+    "gap_ns": 20 * MILLISECOND,
+    "sync_ns": 20 * MILLISECOND,
+    "silence_ns": 500 * MILLISECOND,
+    "view_ns": 100 * MILLISECOND,
+    "chunk_bytes": 64 << 10,
+}
+"""The options for real machines."""

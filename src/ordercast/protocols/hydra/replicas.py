@@ -6,6 +6,7 @@ from random import Random
 from ordercast.components.consensus import LIVE_TIMEOUTS
 from ordercast.components.execution.options import LIVE_CALLS
 from ordercast.components.network_ordered import NetworkReplica, ReplicaOptions
+from ordercast.components.network_ordered.options import LIVE_OPTIONS, vary_options
 from ordercast.core import MILLISECOND, Env, GroupId, NodeId, ServiceSpec
 from ordercast.protocols.hydra.options import HydraOptions
 from ordercast.protocols.hydra.replica_ordering import HydraOrdering
@@ -60,14 +61,7 @@ def vary_replicas(rng: Random) -> dict[str, object]:
     return {
         "durable": rng.random() < 0.4,
         "hydra": hydra,
-        "replicas": {
-            "ask_ns": rng.choice((0, 20_000, 200_000)),
-            "gap_ns": rng.choice((500_000, 2_000_000)),
-            "sync_ns": rng.choice((1, 5)) * MILLISECOND,
-            "checkpoint_every": rng.choice((1, 3, 16, 256)),
-            "keep": rng.choice((0, 4, 1024)),
-            "chunk_bytes": rng.choice((64, 16_384)),
-        },
+        "replicas": vary_options(rng),
         "calls": {"window": rng.choice((1, 4, 64)), "retry_ns": rng.choice((5, 20)) * MILLISECOND},
     }
 
@@ -88,14 +82,7 @@ LIVE_REPLICAS: dict[str, dict[str, object]] = {
         "join_ns": 50 * MILLISECOND,
         "consensus": LIVE_TIMEOUTS,
     },
-    "replicas": {
-        "ask_ns": 1 * MILLISECOND,
-        "gap_ns": 20 * MILLISECOND,
-        "sync_ns": 20 * MILLISECOND,
-        "silence_ns": 500 * MILLISECOND,
-        "view_ns": 100 * MILLISECOND,
-        "chunk_bytes": 64 << 10,
-    },
+    "replicas": LIVE_OPTIONS,
     "calls": LIVE_CALLS,
 }
 """The same for real machines."""

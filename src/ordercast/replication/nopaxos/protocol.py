@@ -12,6 +12,7 @@ from ordercast.components.execution import CallOptions
 from ordercast.components.execution.options import LIVE_CALLS
 from ordercast.components.network_ordered import MESSAGES as REPLICA_MESSAGES
 from ordercast.components.network_ordered import ReplicaOptions
+from ordercast.components.network_ordered.options import LIVE_OPTIONS, vary_options
 from ordercast.components.network_ordered.promises import GUARANTEES, guarantees
 from ordercast.core import (
     MILLISECOND,
@@ -136,14 +137,7 @@ def vary(rng: Random) -> dict[str, object]:
         "suspect_ns": rng.choice((30, 100)) * MILLISECOND,
         "announce_ns": rng.choice((5, 20)) * MILLISECOND,
         "buffer": rng.choice((16, 65_536)),
-        "replicas": {
-            "ask_ns": rng.choice((0, 20_000, 200_000)),
-            "gap_ns": rng.choice((500_000, 2_000_000)),
-            "sync_ns": rng.choice((1, 5)) * MILLISECOND,
-            "checkpoint_every": rng.choice((1, 3, 16, 256)),
-            "keep": rng.choice((0, 4, 1024)),
-            "chunk_bytes": rng.choice((64, 16_384)),
-        },
+        "replicas": vary_options(rng),
         "calls": {"window": rng.choice((1, 4, 64)), "retry_ns": rng.choice((5, 20)) * MILLISECOND},
     }
 
@@ -154,14 +148,7 @@ LIVE: dict[str, object] = {
     "announce_ns": 100 * MILLISECOND,
     "join_ns": 50 * MILLISECOND,
     "consensus": LIVE_TIMEOUTS,
-    "replicas": {
-        "ask_ns": 1 * MILLISECOND,
-        "gap_ns": 20 * MILLISECOND,
-        "sync_ns": 20 * MILLISECOND,
-        "silence_ns": 500 * MILLISECOND,
-        "view_ns": 100 * MILLISECOND,
-        "chunk_bytes": 64 << 10,
-    },
+    "replicas": LIVE_OPTIONS,
     "calls": LIVE_CALLS,
 }
 """Options for real machines."""
