@@ -1,10 +1,17 @@
 """Contenders take turns within each round; for comparisons that are told alike."""
 
+import json
+import tempfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from rich.console import Console
+from rich.table import Table
+
+from benchmarks.services.contender import MeasureError
 
 
 class Named(Protocol):
@@ -17,8 +24,53 @@ class Named(Protocol):
 
 
 C = TypeVar("C", bound=Named)
-K = TypeVar("K", str, int)
+K = TypeVar("K", bound=str | int)
 F = TypeVar("F")
+
+
+@dataclass(frozen=True)
+class Comparison(Generic[C, K, F]):
+    """What is measured of whom, and how it is told."""
+
+    package: str
+    about: str | None
+    everybody: Sequence[C]
+    tasks: Sequence[K]
+    measure: Callable[[C, K, float, Path], F]
+    """Measures one task of a contender for so many seconds, in a folder of its own."""
+    tell: Callable[[K, F], str]
+    """A line on that, without the name."""
+    report: Callable[[dict[str, dict[K, list[F]]], Mapping[str, str]], dict[str, object]]
+    table: Callable[[dict[str, dict[K, list[F]]]], Table]
+    width: int
+
+    def run(self, seconds: float) -> None:
+        """Measure as the command line says, and print."""
+        chosen = parser_of(f"python -m {self.package}", self.about, self.everybody, seconds).parse_args()
+        console = Console(stderr=True, highlight=False)
+        here, absent = present(self.everybody, chosen.only, console)
+        measured = in_turns(
+            here,
+            self.tasks,
+            chosen.rounds,
+            lambda contender, task: self._attempt(contender, task, chosen.seconds, console),
+        )
+        if chosen.json:
+            print(json.dumps(self.report(measured, absent), indent=2))
+        else:
+            Console(highlight=False, width=self.width).print(self.table(measured))
+
+    def _attempt(self, contender: C, task: K, seconds: float, console: Console) -> F | None:
+        """A failure is told, and is not the end."""
+        prefix = f"ordercast-{self.package.rpartition('.')[2]}-"
+        with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+            try:
+                found = self.measure(contender, task, seconds, Path(folder))
+            except (MeasureError, OSError, TimeoutError) as error:
+                console.print(f"{contender.name}, {task}: {type(error).__name__}: {error}", markup=False)
+                return None
+        console.print(f"{contender.name}, {self.tell(task, found)}", markup=False)
+        return found
 
 
 def parser_of(prog: str, about: str | None, everybody: Sequence[Named], seconds: float) -> ArgumentParser:
@@ -52,3 +104,30 @@ def in_turns(
                 if (found := attempt(contender, task)) is not None:
                     measured[contender.name][task].append(found)
     return measured
+
+
+def ratios(found: Mapping[str, Mapping[str, float]], name: str, key: str) -> dict[str, float]:
+    """How many times as much the subject does as each of the others."""
+    subject = found.get(name)
+    if subject is None:
+        return {}
+    return {other: round(subject[key] / one[key], 3) for other, one in found.items() if other != name}
+
+
+def figures_table(
+    measured: Mapping[str, Mapping[K, Sequence[F]]],
+    labels: Mapping[K, str],
+    figures: Mapping[str, str],
+    middle: Callable[[Sequence[F]], dict[str, float]],
+) -> Table:
+    """A row for each contender. `figures` has the heads of columns by the keys of what `middle` gives."""
+    columns = [f"{label}: {head}" for label in labels.values() for head in figures.values()]
+    table = Table("contender", *columns, "violations")
+    for name, found in measured.items():
+        cells, wrong = [], 0.0
+        for task in labels:
+            taken = middle(found[task]) if found[task] else {}
+            wrong += taken.get("violations", 0)
+            cells += [f"{taken[key]:,.0f}" if taken else "-" for key in figures]
+        table.add_row(name, *cells, f"{wrong:.0f}")
+    return table

@@ -1,18 +1,12 @@
 """Runs the contenders in turns; what is measured and how is said in the package's docstring."""
 
-import json
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import median
 
-from rich.console import Console
 from rich.table import Table
 
 import benchmarks.transactions
-from benchmarks.services.__main__ import ratios
-from benchmarks.services.contender import MeasureError
-from benchmarks.services.turns import in_turns, parser_of, present
+from benchmarks.services.turns import Comparison, figures_table, ratios
 from benchmarks.transactions.contender import Contender, Figures
 from benchmarks.transactions.etcd_transactions import EtcdTransactions
 from benchmarks.transactions.ours import TRANSACTIONAL, Ours
@@ -31,19 +25,6 @@ def contenders() -> list[Contender]:
     ours = [Ours(protocol) for protocol in TRANSACTIONAL]
     ours += [Ours(SUBJECT, f"{SUBJECT}_one_shard", shards=1), Ours("hydra_paxos", shards=1)]
     return [*ours, EtcdTransactions(in_memory=True), EtcdTransactions(in_memory=False), RedisScript()]
-
-
-def attempt(contender: Contender, workload: str, seconds: float, console: Console) -> Figures | None:
-    """One measurement in a folder of its own; a failure is told and is not the end."""
-    with tempfile.TemporaryDirectory(prefix="ordercast-transactions-", ignore_cleanup_errors=True) as folder:
-        try:
-            found = contender.measure(workload, TASKS, seconds, Path(folder))
-        except (MeasureError, OSError, TimeoutError) as error:
-            console.print(f"{contender.name}, {workload}: {type(error).__name__}: {error}", markup=False)
-            return None
-    told = f"{found.transactions_per_s:,.0f}/s, p50 {found.p50_us:,.0f} us"
-    console.print(f"{contender.name}, {workload}: {told}", markup=False)
-    return found
 
 
 def middle(rounds: Sequence[Figures]) -> dict[str, float]:
@@ -84,38 +65,23 @@ def report(measured: Measured, absent: Mapping[str, str]) -> dict[str, object]:
 
 def table_of(measured: Measured) -> Table:
     """All figures, for people."""
-    columns = [
-        f"{workload}: {one}" for workload in WORKLOADS for one in ("1/s", "p50 us", "p99 us", "aborted")
-    ]
-    table = Table("contender", *columns, "violations")
-    for name, found in measured.items():
-        cells, wrong = [], 0.0
-        for workload in WORKLOADS:
-            taken = middle(found[workload]) if found[workload] else {}
-            wrong += taken.get("violations", 0)
-            for key in (RATE, "p50_us", "p99_us", "aborted"):
-                cells.append(f"{taken[key]:,.0f}" if taken else "-")
-        table.add_row(name, *cells, f"{wrong:.0f}")
-    return table
+    figures = {RATE: "1/s", "p50_us": "p50 us", "p99_us": "p99 us", "aborted": "aborted"}
+    return figures_table(measured, {workload: workload for workload in WORKLOADS}, figures, middle)
 
 
 def main() -> None:
     """Measure and print."""
-    everybody = contenders()
-    parser = parser_of("python -m benchmarks.transactions", benchmarks.transactions.__doc__, everybody, 3.0)
-    chosen = parser.parse_args()
-    console = Console(stderr=True, highlight=False)
-    here, absent = present(everybody, chosen.only, console)
-    measured = in_turns(
-        here,
-        list(WORKLOADS),
-        chosen.rounds,
-        lambda contender, workload: attempt(contender, workload, chosen.seconds, console),
-    )
-    if chosen.json:
-        print(json.dumps(report(measured, absent), indent=2))
-    else:
-        Console(highlight=False, width=200).print(table_of(measured))
+    Comparison(
+        "benchmarks.transactions",
+        benchmarks.transactions.__doc__,
+        contenders(),
+        tuple(WORKLOADS),
+        lambda contender, workload, seconds, folder: contender.measure(workload, TASKS, seconds, folder),
+        lambda workload, found: f"{workload}: {found.transactions_per_s:,.0f}/s, p50 {found.p50_us:,.0f} us",
+        report,
+        table_of,
+        200,
+    ).run(3.0)
 
 
 if __name__ == "__main__":
