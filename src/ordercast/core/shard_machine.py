@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ordercast.core.errors import LocalError
+from ordercast.core.errors import MALFORMED, LocalError
 from ordercast.core.general import (
     DONE,
     Conclude,
@@ -114,7 +114,7 @@ class ShardMachine(StateMachine):
             if kind is None:
                 return self._general(operation, context)
             arguments = kind.unpack(operation[start:])
-        except (LocalError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (LocalError, *MALFORMED) as error:
             return failed(str(error))
         named = kind.keys_of(arguments)
         here = named.within(self._shard, self._shards)
@@ -303,7 +303,7 @@ class ShardMachine(StateMachine):
         """Take over a snapshot."""
         try:
             found = _decoder.decode(state)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise LocalError(f"the state of a shard cannot be read: {error}") from error
         self._data = found.data
         self._locks = Locks()

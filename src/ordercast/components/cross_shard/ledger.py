@@ -15,7 +15,7 @@ from ordercast.components.network_ordered import LogEntry, LogPlace
 from ordercast.components.network_ordered.ledger import Ledger, call_of
 from ordercast.components.network_ordered.log import SlotLog
 from ordercast.components.network_ordered.place import Slot
-from ordercast.core import GroupId, LocalError, MessageId, NodeId, Notice
+from ordercast.core import MALFORMED, GroupId, LocalError, MessageId, NodeId, Notice
 
 
 class Effects(NamedTuple):
@@ -103,7 +103,7 @@ class ShardLedger(Ledger):
     def _decode(self, packed: bytes) -> _Packed:
         try:
             return _packed.decode(packed)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise LocalError(f"the state of a replica cannot be read: {error}") from error
 
     def rebase(self, place: LogPlace, state: bytes) -> list[LogEntry]:

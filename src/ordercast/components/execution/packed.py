@@ -7,7 +7,7 @@ import msgspec
 from ordercast.components.execution.asks import Packed as PackedAsks
 from ordercast.components.execution.blocked import Packed as PackedBlocked
 from ordercast.components.execution.client_table import PackedShared, PackedTable
-from ordercast.core import LocalError, Nanos
+from ordercast.core import MALFORMED, LocalError, Nanos
 
 Place: TypeAlias = tuple[int, int, tuple[int, ...]]
 
@@ -35,5 +35,5 @@ def unpack_snapshot(snapshot: bytes) -> Snapshot:
     """A snapshot from its bytes; `LocalError` if it is none."""
     try:
         return _decoder.decode(snapshot)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise LocalError(f"the snapshot of a replica cannot be read: {error}") from error

@@ -28,7 +28,7 @@ import msgspec
 
 from ordercast.components.execution import Call, Execution, Executor, unpack_call
 from ordercast.components.logged_shards import halves_of
-from ordercast.core import GroupId, Groups, Keys, LocalError, MessageId, Notice, RemoteError, Stamp
+from ordercast.core import MALFORMED, GroupId, Groups, Keys, LocalError, MessageId, Notice, RemoteError, Stamp
 from ordercast.core import message_sender as client_of
 from ordercast.core.general import Prepare
 from ordercast.transactions.granola.entries import Entry, Forget, Propose, Settle, Subject, Verdict
@@ -307,7 +307,7 @@ class Schedule:
         """Take over such a state."""
         try:
             records, refused, high, last, below = _decoder.decode(state)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise LocalError(f"the state of a shard cannot be read: {error}") from error
         self._executor.restore(below)
         self.records, self._refused, self.high, self.last = dict(records), dict(refused), high, last

@@ -19,7 +19,7 @@ import msgspec
 from ordercast.components.execution import Call, Execution, Executor, unpack_call
 from ordercast.components.execution.client_table import Executed
 from ordercast.components.logged_shards import generals_of
-from ordercast.core import Groups, MessageId, RemoteError, Stamp, message_sender
+from ordercast.core import MALFORMED, Groups, MessageId, RemoteError, Stamp, message_sender
 from ordercast.core.errors import LocalError
 from ordercast.transactions.lock_store.commands import Command, State, Verb
 
@@ -256,7 +256,7 @@ class Ledger:
         """Take over such a state."""
         try:
             records, aborted, halted, below = _decoder.decode(state)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise LocalError(f"the state of a shard cannot be read: {error}") from error
         self._executor.restore(below)
         self.records, self._aborted, self.halted = records, aborted, dict.fromkeys(halted)
