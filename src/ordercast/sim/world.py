@@ -119,6 +119,7 @@ class World:
             own = cpu if isinstance(cpu, Cpu) else cpu.get(node.host, Cpu())
             self.hosts.setdefault(node.host, Host(node.host, own, self.scheduler))
         packet_bytes = bundle_bytes + HEAD_BYTES if bundle_bytes else ALONE
+        locks = plan.service.locks if plan.service is not None else None
         make_env = self._env_maker()
         self.envs = [
             make_env(
@@ -126,7 +127,7 @@ class World:
                 node.id,
                 self.hosts[node.host],
                 (clocks or {}).get(node.host),
-                Backlog(message_id(node.id, 0), packet_bytes, messages_max=BACKLOG_MAX),
+                Backlog(message_id(node.id, 0), packet_bytes, messages_max=BACKLOG_MAX, locks=locks),
                 watched=record_packets,
             )
             for node in plan.nodes
