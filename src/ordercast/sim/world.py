@@ -104,8 +104,7 @@ class World:
         self.expected = 0
         self.delivered = 0
         self.dropped = 0
-        self.submitted = 0
-        self.refused = 0
+        self.submitted = self.refused = 0
         self.calls = CallLog(serves=plan.service is not None)
         self.carried: dict[int, Message] = {}
         """The message of each row about a packet, by the place of the row; only if packets are recorded."""
