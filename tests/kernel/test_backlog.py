@@ -1,6 +1,8 @@
 """What applications hand over becomes bundles: few and full under load, one message alone when idle."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ordercast.core import Explanation, Groups, LocalError, Member, Message, NodeId, message_id
 from ordercast.core.bundle import (
@@ -12,7 +14,7 @@ from ordercast.core.bundle import (
     unpack_bundle,
 )
 from ordercast.core.general import pack_prepare
-from ordercast.kernel.backlog import ALONE, Backlog
+from ordercast.kernel.backlog import ALONE, Backlog, OpenBundle
 
 FIRST = message_id(3, 100)
 PACKET_BYTES = 1_000
@@ -220,14 +222,48 @@ def test_nothing_is_withdrawn_from_nothing() -> None:
 @pytest.mark.parametrize("at_once", [True, False])
 def test_what_locks_keys_is_alone_in_its_bundle(at_once: bool) -> None:
     """Others in its bundle could wait for its locks, and its client for their answers."""
-    held, taker = backlog(), Taker()
-    lock = pack_prepare(["a"])
-    payloads = [b"x", b"y", lock, lock, b"z", b"z"]
+    held = Backlog(FIRST, PACKET_BYTES, locks=lambda operation: operation == b"lock")
+    assert bundles_of(held, [b"x", b"y", b"lock", b"lock", b"z", b"z"], at_once=at_once) == [
+        [b"x", b"y"],
+        [b"lock"],
+        [b"lock"],
+        [b"z", b"z"],
+    ]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_messages_that_look_like_locks_share_bundles_where_nothing_locks(at_once: bool) -> None:
+    payloads = [b"x", pack_prepare(["a"]), b"z"]
+    assert bundles_of(backlog(), payloads, at_once=at_once) == [payloads]
+
+
+def bundles_of(held: Backlog, payloads: list[bytes], *, at_once: bool) -> list[list[bytes]]:
+    """What is in each bundle that a taker gets; nothing is left."""
+    taker = Taker()
     if at_once:
         held.add((0,), 5, payloads)
     for payload in () if at_once else payloads:
         held.add_one((0,), 5, payload)
     while held.bundles:
         held.offer(taker)
-    assert [bundle.payloads for bundle in taker.taken] == [[b"x", b"y"], [lock], [lock], [b"z", b"z"]]
     assert (held.messages, held.waiting) == (0, 0)
+    return [bundle.payloads for bundle in taker.taken]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 1_200), max_size=40), min_size=1, max_size=6),
+    st.sampled_from([ALONE, 60, PACKET_BYTES, 1 << 22]),
+)
+def test_many_at_once_make_the_bundles_that_one_by_one_would(batches: list[list[int]], room: int) -> None:
+    one_by_one, at_once = Backlog(FIRST, room), Backlog(FIRST, room)
+    for now, sizes in enumerate(batches):
+        payloads = [bytes(size) for size in sizes]
+        for payload in payloads:
+            one_by_one.add_one((now % 2,), now, payload)
+        at_once.add((now % 2,), now, payloads)
+        assert (one_by_one.messages, one_by_one.waiting) == (at_once.messages, at_once.waiting)
+    assert list(map(contents, one_by_one.bundles)) == list(map(contents, at_once.bundles))
+
+
+def contents(bundle: OpenBundle) -> tuple[object, ...]:
+    return bundle.first, bundle.groups, bundle.room, bundle.times, bundle.payloads

@@ -191,6 +191,12 @@ def know_no_other_view(self: Replica, found: Slice) -> bool:
     return False
 
 
+def take_a_number_again(self: Succession, members: tuple[Precedence, ...]) -> None:
+    """Begin a view with the number of one that has begun."""
+    replica = self._replica
+    replica.recovery._start(ViewId(replica.precedence, replica.view.number))
+
+
 # Members
 
 

@@ -208,6 +208,14 @@ MUTANTS = (
         "undone",
     ),
     Mutant(
+        "a new primary that does not look at the number of a view that it learns of",
+        Succession,
+        "renew",
+        defects.take_a_number_again,
+        plays.a_view_begins_with_the_number_of_a_proposal,
+        "views",
+    ),
+    Mutant(
         "a minority that goes on",
         Replica,
         "majority_of",

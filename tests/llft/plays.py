@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ordercast.core import MILLISECOND, Message, NodeId
 from ordercast.replication.llft.messages import (
+    Accept,
     Copy,
     FirstAck,
     Heartbeat,
@@ -20,7 +21,7 @@ from ordercast.replication.llft.messages import (
     Request,
 )
 from ordercast.replication.llft.standing import Standing
-from tests.hand_driven import Chosen
+from tests.hand_driven import Chosen, nothing
 from tests.llft.lab import Lab, kinds
 
 Play = Callable[[], set[str]]
@@ -122,6 +123,45 @@ def a_view_fails_before_its_backup_has_entered_it() -> set[str]:
     lab.wait_ms(100, until=lambda: lab.standing(2) is not Standing.BACKUP)
     lab.heal()
     lab.wait_ms(150)
+    return certain(lab, lab.finish())
+
+
+def _a_view_of_which_only_the_client_knows(lab: Lab) -> None:
+    """The primary fails, and a view of nodes 1 and 2 begins. The others cannot hear them, and nodes 1 and 2
+    fail, too; the client has an answer of them."""
+    others = tuple(node for node in lab.groups[0] if node > 2)
+    lab.call("a")
+    lab.wait_ms(20)
+    lab.crash(0)
+    lab.cut((1, 2), others)
+    lab.lost = lambda source, to, message: source in lab.clients and to in others
+    assert lab.wait_ms(100, until=lambda: lab.standing(1) is Standing.PRIMARY)
+    lab.call("b")
+    lab.crash(1, 2)
+    lab.lost = nothing
+
+
+def a_view_begins_with_the_number_of_a_proposal(replicas: int = 4) -> set[str]:
+    """Only the client tells the proposer of it, and any that follow it agree to another number."""
+    lab = Lab(replicas)
+    _a_view_of_which_only_the_client_knows(lab)
+    assert lab.wait_ms(200, until=lambda: lab.standing(3) is Standing.PRIMARY)
+    broken = set() if lab.replica(3).view.number == 2 else {"number"}
+    left_out = set() if lab.members(3) == tuple(range(3, replicas)) else {"members"}
+    return certain(lab, broken | left_out | lab.finish())
+
+
+def a_second_proposal_is_overtaken() -> set[str]:
+    """A replica that has proposed another number cannot be heard, and one of higher precedence goes on,
+    which learns of the view from the client as well."""
+    lab = Lab(5, attempts=8)
+    _a_view_of_which_only_the_client_knows(lab)
+    lab.lost = lambda source, to, message: isinstance(message, Accept) and message.view.number == 2
+    assert lab.wait_ms(200, until=lambda: lab.replica(3).promised.number == 2)
+    assert lab.standing(3) is Standing.PROPOSER
+    lab.cut((3,), (4,))
+    assert lab.wait_ms(400, until=lambda: lab.standing(4) is Standing.PRIMARY)
+    lab.call("c")
     return certain(lab, lab.finish())
 
 
@@ -434,6 +474,8 @@ PLAYS: tuple[Play, ...] = (
     only_a_client_has_a_request_that_was_answered,
     a_reply_is_lost_before_a_change,
     a_view_fails_before_its_backup_has_entered_it,
+    a_view_begins_with_the_number_of_a_proposal,
+    a_second_proposal_is_overtaken,
     a_call_follows_a_change,
     a_backup_lacks_what_all_others_have_long_forgotten,
     a_connection_is_closed_before_a_backup_has_its_messages,

@@ -18,3 +18,7 @@ def test_two_propose_at_once_with_a_majority() -> None:
 
 def test_a_slow_backup_is_removed() -> None:
     assert plays.backups_are_slow("remove") == set()
+
+
+def test_backups_follow_a_proposal_with_another_number() -> None:
+    assert plays.a_view_begins_with_the_number_of_a_proposal(replicas=6) == set()

@@ -123,6 +123,10 @@ class Sharding(ABC):
         """The shards that an operation runs in, in their order; `LocalError` if it is none of the service."""
 
     @abstractmethod
+    def locks(self, operation: bytes) -> bool:
+        """Whether an operation locks keys until its client has the answer, and gives them up by another."""
+
+    @abstractmethod
     def combine(self, operation: bytes, results: Sequence[bytes]) -> bytes:
         """The result of an operation from those of its shards, in their order."""
 
@@ -147,6 +151,11 @@ class ServiceSpec:
         """One service for each group."""
         name, text = (", ".join(part.name for part in parts), " | ".join(part.fingerprint for part in parts))
         return cls(name, parts[0].make, text, asks=any(part.asks for part in parts), parts=tuple(parts))
+
+    @property
+    def locks(self) -> Callable[[bytes], bool] | None:
+        """Which operations lock keys for their client; None if none does."""
+        return self.sharding.locks if self.sharding is not None else None
 
     def part(self, group: GroupId) -> "ServiceSpec":
         """The service of a group, if each has its own; otherwise this one."""

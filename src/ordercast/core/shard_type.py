@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ordercast.core.errors import MALFORMED, LocalError
-from ordercast.core.general import combine_general, general_groups, read_general
+from ordercast.core.general import PREPARE, combine_general, general_groups, read_general
 from ordercast.core.ids import GroupId, Groups
 from ordercast.core.operation_type import MARK, OperationType
 from ordercast.core.service import Outcome, ServiceSpec, Sharding, StateMachine, outcome_of
@@ -163,6 +163,10 @@ class ShardType(ServiceType, Sharding):
             return general_groups(general, shards)
         keys = self.find_transaction(operation).keys_in(operation)
         return tuple(sorted({shard_of(key, shards) for key in keys.all}))
+
+    def locks(self, operation: bytes) -> bool:
+        """Whether an operation is the first half of a general transaction."""
+        return operation.startswith(PREPARE)
 
     def combine(self, operation: bytes, results: Sequence[bytes]) -> bytes:
         """The answer to a transaction from the results of its shards, in their order."""

@@ -3,17 +3,19 @@
 A message gets its identity when it is submitted. Messages to the same groups that pile up while a host is
 busy go into one bundle, until it is full. A single message makes a bundle too.
 
-What locks keys for a general transaction is alone in its bundle. A bundle is answered as a whole, and the
-others might wait for just these locks, which the client only gives up after its answer.
+Some operations of a service lock keys until their client has the answer and gives the locks up. Such an
+operation is alone in its bundle: a bundle is answered as a whole, and the others might wait for just these
+locks.
 """
 
 import sys
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from ordercast.core import Caller, Groups, LocalError, Member, MessageId, Nanos
 from ordercast.core.bundle import BUNDLE_MESSAGES_MAX, HEAD_BYTES, bundle_size, pack_bundle
-from ordercast.core.general import PREPARE
 
 ALONE = 0
 """A bundle size with which each message gets its own bundle."""
@@ -53,6 +55,7 @@ class Backlog:
     __slots__ = (
         "_bundle_bytes",
         "_bytes_max",
+        "_locks",
         "_messages_max",
         "bundles",
         "messages",
@@ -67,12 +70,15 @@ class Backlog:
         *,
         bytes_max: int = sys.maxsize,
         messages_max: int = sys.maxsize,
+        locks: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.next_message = first
         """The identity of the next message."""
         self._bundle_bytes = bundle_bytes - HEAD_BYTES
         self._bytes_max = bytes_max
         self._messages_max = messages_max
+        self._locks = locks
+        """Which operations are alone in their bundles; None if there are none."""
         self.bundles: deque[OpenBundle] = deque()
         self.messages = 0
         self.waiting = 0
@@ -85,30 +91,31 @@ class Backlog:
 
     def add(self, groups: Groups, now: Nanos, payloads: Sequence[bytes], *, read: bool = False) -> MessageId:
         """Take messages for these groups; return the identity of the first."""
-        first = message = self.next_message
+        first = self.next_message
+        if self._locks is not None:
+            for payload in payloads:
+                self.add_one(groups, now, payload, read)
+            return first
+        ends = list(accumulate([_EACH + len(payload) for payload in payloads], initial=0))
         bundle = self.bundles[-1] if self.bundles else None
-        if bundle is not None and (bundle.groups != groups or bundle.read != read or bundle.alone):
+        if bundle is not None and (bundle.groups != groups or bundle.read != read):
             bundle = None
-        room = bundle.room if bundle is not None else 0
-        for payload in payloads:
-            cost = _EACH + len(payload)
-            alone = payload.startswith(PREPARE)
-            full = room < cost or bundle is None or len(bundle.payloads) >= BUNDLE_MESSAGES_MAX
-            if full or alone or bundle is None or bundle.alone:
-                if bundle is not None:
-                    bundle.room = room
-                bundle = OpenBundle(groups, message, self._bundle_bytes, [], [], read, alone)
+        taken = 0
+        while taken < len(payloads):
+            if bundle is None:
+                bundle = OpenBundle(groups, first + taken, self._bundle_bytes, [], [], read)
                 self.bundles.append(bundle)
-                room = self._bundle_bytes
-            room -= cost
-            self.waiting += cost
-            bundle.payloads.append(payload)
-            bundle.times.append(now)
-            message += 1
-        if bundle is not None:
-            bundle.room = room
-        self.messages += message - first
-        self.next_message = message
+            fit = bisect_right(ends, ends[taken] + bundle.room, taken + 1) - 1
+            end = min(fit, taken + BUNDLE_MESSAGES_MAX - len(bundle.payloads))
+            if not bundle.payloads:
+                end = max(end, taken + 1)  # one that is larger than a bundle makes one nevertheless
+            bundle.payloads += payloads[taken:end]
+            bundle.times += [now] * (end - taken)
+            bundle.room -= ends[end] - ends[taken]
+            taken, bundle = end, None
+        self.messages += taken
+        self.waiting += ends[-1]
+        self.next_message = first + taken
         return first
 
     def add_one(self, groups: Groups, now: Nanos, payload: bytes, read: bool = False) -> MessageId:
@@ -118,7 +125,7 @@ class Backlog:
         self.messages += 1
         cost = _EACH + len(payload)
         self.waiting += cost
-        bundles, alone = self.bundles, payload.startswith(PREPARE)
+        bundles, alone = self.bundles, self._locks is not None and self._locks(payload)
         if bundles and not alone:
             last = bundles[-1]
             fits = last.room >= cost and len(last.payloads) < BUNDLE_MESSAGES_MAX and not last.alone

@@ -104,8 +104,7 @@ class World:
         self.expected = 0
         self.delivered = 0
         self.dropped = 0
-        self.submitted = 0
-        self.refused = 0
+        self.submitted = self.refused = 0
         self.calls = CallLog(serves=plan.service is not None)
         self.carried: dict[int, Message] = {}
         """The message of each row about a packet, by the place of the row; only if packets are recorded."""
@@ -119,6 +118,7 @@ class World:
             own = cpu if isinstance(cpu, Cpu) else cpu.get(node.host, Cpu())
             self.hosts.setdefault(node.host, Host(node.host, own, self.scheduler))
         packet_bytes = bundle_bytes + HEAD_BYTES if bundle_bytes else ALONE
+        locks = plan.service.locks if plan.service is not None else None
         make_env = self._env_maker()
         self.envs = [
             make_env(
@@ -126,7 +126,7 @@ class World:
                 node.id,
                 self.hosts[node.host],
                 (clocks or {}).get(node.host),
-                Backlog(message_id(node.id, 0), packet_bytes, messages_max=BACKLOG_MAX),
+                Backlog(message_id(node.id, 0), packet_bytes, messages_max=BACKLOG_MAX, locks=locks),
                 watched=record_packets,
             )
             for node in plan.nodes

@@ -56,8 +56,9 @@ class Senders:
         self._room = asyncio.Event()
         self._recipients = Recipients(plan.groups, plan.groups_max)
         packet_bytes = max(bundle_bytes or wire.outbox.room - ENVELOPE_BYTES, HEAD_BYTES + 1)
+        locks = plan.service.locks if plan.service is not None else None
         self._backlogs = {
-            node: Backlog(message_id(node, 0), packet_bytes, bytes_max=BACKLOG_BYTES_MAX)
+            node: Backlog(message_id(node, 0), packet_bytes, bytes_max=BACKLOG_BYTES_MAX, locks=locks)
             for node in plan.senders
             if plan.nodes[node].host == host
         }

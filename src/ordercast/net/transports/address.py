@@ -4,6 +4,7 @@ import ipaddress
 import os
 import re
 import socket
+from collections import deque
 from typing import NamedTuple
 
 from ordercast.core import LocalError
@@ -62,27 +63,63 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that are free now, for both UDP and TCP.
+    """Ports that are free now, for both UDP and TCP, and that no other process finds while this one runs.
 
-    They are below the ports that systems give to sockets that ask for any port, and each process begins its
-    search elsewhere. So another process is unlikely to take one before its host does.
+    They are below the ports that systems give to sockets that ask for any port. A process takes them from
+    blocks that it keeps to itself, so that a host which is down for a while has its port when it comes back.
     """
-    global _looked
-    found: list[int] = []
-    start = os.getpid() * _STRIDE
-    for _ in range(_PORTS):
-        port = _FIRST_PORT + (start + _looked) % _PORTS
-        _looked += 1
-        if is_free(Address(host, port)):
-            found.append(port)
+    global _blocks
+    if _blocks.process != os.getpid():
+        _blocks.close()  # what was inherited still belongs to the parent
+        _blocks = _Blocks()
+    return _blocks.find(count, host)
+
+
+class _Blocks:
+    """Blocks of ports. A process owns a block while it has a socket at the first port of the block."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self._place = self.process * _STRIDE
+        self._ports: deque[int] = deque()
+        self._owned: deque[int] = deque()
+
+    def find(self, count: int, host: str) -> list[int]:
+        found: list[int] = []
+        for _ in range(_BLOCKS):
+            while self._ports and len(found) < count:
+                port = self._ports.popleft()
+                if is_free(Address(host, port)):
+                    found.append(port)
             if len(found) == count:
                 return found
-    raise LocalError(f"{host} does not have {count} free ports")
+            self._own_next()
+        raise LocalError(f"{host} does not have {count} free ports")
+
+    def _own_next(self) -> None:
+        """Own one more block, if the next one is not taken. Give up the oldest if there are enough."""
+        first = _FIRST_PORT + self._place % _BLOCKS * _BLOCK_PORTS
+        self._place += 1
+        guard = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            guard.bind(("127.0.0.1", first))
+        except OSError:
+            guard.close()
+            return
+        self._ports.extend(range(first + 1, first + _BLOCK_PORTS))
+        self._owned.append(guard.detach())  # until the process ends
+        if len(self._owned) > _OWNED_MAX:
+            os.close(self._owned.popleft())
+
+    def close(self) -> None:
+        while self._owned:
+            os.close(self._owned.popleft())
 
 
-_FIRST_PORT, _PORTS = 10_000, 20_000
-_STRIDE = 9_967  # 300 processes that start one after the other begin at least 66 ports apart
-_looked = 0
+_FIRST_PORT, _BLOCKS, _BLOCK_PORTS = 10_000, 200, 100
+_OWNED_MAX = 20
+_STRIDE = 97  # processes that start one after the other do not try the same blocks
+_blocks = _Blocks()
 
 
 def is_free(address: Address) -> bool:

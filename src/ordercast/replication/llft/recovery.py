@@ -93,6 +93,10 @@ class Recovery:
         replica = self._replica
         if self._view is None or not replica.recovers:
             return
+        if replica.view.number >= self._view.number:
+            self.forget()
+            replica.succession.renew(self._members)
+            return
         waited = self._env.now - self.since
         # A group that this replica does not know would answer at once, if it were there.
         known = waited <= replica.options.heartbeat_ns or any(map(self._is_known, self._unheard))

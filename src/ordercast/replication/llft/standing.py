@@ -27,6 +27,7 @@ class Turn(Enum):
     APPOINT = "appoint itself"
     YIELD = "accept another proposal"
     ELECT = "be elected"
+    RENEW = "learn that the number of its view is taken"
     BEGIN = "begin its view"
     EXCLUDE = "be excluded"
     ADMIT = "be admitted"
@@ -42,6 +43,7 @@ STANDINGS = LifeCycle(
         (Standing.PROPOSER, Turn.YIELD): Standing.BACKUP,
         (Standing.BACKUP, Turn.YIELD): Standing.BACKUP,
         (Standing.PROPOSER, Turn.ELECT): Standing.RECOVERING,
+        (Standing.RECOVERING, Turn.RENEW): Standing.PROPOSER,
         (Standing.RECOVERING, Turn.BEGIN): Standing.PRIMARY,
         (Standing.PRIMARY, Turn.EXCLUDE): Standing.OUTSIDE,
         (Standing.BACKUP, Turn.EXCLUDE): Standing.OUTSIDE,

@@ -47,7 +47,7 @@ class Succession:
         """Propose nothing any more. A promise to oneself ends with the proposal: nobody counts consents to
         it."""
         if self._view is not None and self._view == self._replica.promised:
-            self._replica.promised = self._before
+            self._replica.promised = max(self._before, self._replica.view)
         self._view = None
         self._accepted.clear()
 
@@ -66,8 +66,8 @@ class Succession:
         """The primary has failed, or has left: propose to follow it."""
         replica = self._replica
         replica.turn(Turn.SUSPECT)
-        members = tuple(one for one in replica.membership.members if one >= replica.precedence)
-        self._propose(ViewId(replica.precedence, replica.promised.number + 1), members)
+        self._before = replica.promised
+        self._propose(tuple(one for one in replica.membership.members if one >= replica.precedence))
 
     def appoint(self) -> None:
         """No member seems to be left: go on with the state of an earlier membership."""
@@ -76,10 +76,18 @@ class Succession:
         replica.precedence = next_precedence(self._env.me, replica.setting.nodes, highest)
         replica.membership.note(replica.precedence)
         replica.turn(Turn.APPOINT)
-        self._propose(ViewId(replica.precedence, replica.promised.number + 1), (replica.precedence,))
+        self._before = replica.promised
+        self._propose((replica.precedence,))
 
-    def _propose(self, view: ViewId, members: tuple[Precedence, ...]) -> None:
+    def renew(self, members: tuple[Precedence, ...]) -> None:
+        """A remote group has told this replica, while it recovered, of a view that had begun with the number
+        of its own. A view has its number alone (Theorem 1): it proposes the one after that."""
+        self._replica.turn(Turn.RENEW)
+        self._propose(members)
+
+    def _propose(self, members: tuple[Precedence, ...]) -> None:
         replica = self._replica
+        view = ViewId(replica.precedence, max(replica.promised.number, replica.view.number) + 1)
         if view <= replica.promised:  # it has accepted a view of a higher precedence, which did not begin
             replica.membership.note(replica.promised.precedence)
             replica.exclude("the view that it has accepted never began", replica.promised)
@@ -88,7 +96,7 @@ class Succession:
         self._accepted.clear()
         self._attempts = self._performed = 0
         self.since = self._env.now
-        self._before, replica.promised = replica.promised, view
+        replica.promised = view
         self._send()
         self._count()
 
