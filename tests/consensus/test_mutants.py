@@ -2,6 +2,7 @@
 
 import pytest
 
+from ordercast.core import RemoteError
 from tests.consensus.mutants import MUTANTS, Mutant
 
 
@@ -9,5 +10,5 @@ from tests.consensus.mutants import MUTANTS, Mutant
 def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant.scene()
     monkeypatch.setattr(mutant.owner, mutant.method, mutant.broken)
-    with pytest.raises((AssertionError, KeyError, ValueError)):
+    with pytest.raises((AssertionError, KeyError, ValueError, RemoteError)):
         mutant.scene()

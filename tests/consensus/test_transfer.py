@@ -193,8 +193,10 @@ def damaged_chunk() -> None:
     state = snapshot_of(world, 60)
     chunks = lone_snapshot(state)
     bad = Chunk(60, chunks[1].digest, chunks[1].size, chunks[1].offset, bytes(len(chunks[1].data)))
-    for chunk in (chunks[0], bad, *chunks[2:]):
+    for chunk in (chunks[0], bad, *chunks[2:-1]):
         world.replica(2).on_message(0, chunk)
+    with pytest.raises(RemoteError, match="does not match its digest"):
+        world.replica(2).on_message(0, chunks[-1])
     assert (world.node(2).restored, world.replica(2).committed) == (0, 0)
     assert world.replica(2)._catchup.download.refused == 1
     for chunk in chunks:

@@ -29,6 +29,14 @@ class Nest(Message, frozen=True, tag=300):
     table: dict[int, str] | None = None
 
 
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    number: int
+
+
+class Loose(Message, frozen=True, tag=301):
+    part: Part
+
+
 class Stranger(Message, frozen=True, tag=4):
     pass
 
@@ -78,6 +86,14 @@ def _decodes_or_blames(data: bytes) -> None:
         return
     assert type(message) in CODEC.types
     assert CODEC.decode(CODEC.encode(message)) == message
+
+
+def test_what_nests_too_deeply_is_the_peers_fault() -> None:
+    """What a later version adds to a part of a message is skipped, however deep it is."""
+    head = b"\x92\xcd\x01\x2d\x92\x05"
+    assert Codec([Loose]).decode(head + b"\x91" * 20 + b"\xc0") == Loose(Part(5))
+    with pytest.raises(RemoteError, match="recursion"):
+        Codec([Loose]).decode(head + b"\x91" * 20_000 + b"\xc0")
 
 
 @given(MESSAGES, st.data())

@@ -140,7 +140,7 @@ def test_without_a_service_calls_are_only_remembered() -> None:
 
 @pytest.mark.parametrize("snapshot", [b"", b"\x93", b"\xc1"])
 def test_a_damaged_snapshot_is_refused(snapshot: bytes) -> None:
-    with pytest.raises(LocalError, match="the snapshot of a replica cannot be read"):
+    with pytest.raises(LocalError, match="the state of a replica cannot be read"):
         make().restore(snapshot)
 
 

@@ -26,7 +26,14 @@ from ordercast.core.delivery import (
     Undone,
     View,
 )
-from ordercast.core.errors import LocalError, OptionError, OrdercastError, RemoteError, exception_text
+from ordercast.core.errors import (
+    MALFORMED,
+    LocalError,
+    OptionError,
+    OrdercastError,
+    RemoteError,
+    exception_text,
+)
 from ordercast.core.explain import Explanation, Wait
 from ordercast.core.extension import Extension, NewNode
 from ordercast.core.failure import (
@@ -88,6 +95,7 @@ from ordercast.core.window import Seen
 __all__ = [
     "CARRIERS",
     "FAILED",
+    "MALFORMED",
     "Carrier",
     "Notice",
     "Numbered",

@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from ordercast.core.errors import LocalError
+from ordercast.core.errors import MALFORMED, LocalError
 from ordercast.core.ids import GroupId
 from ordercast.core.operation_type import (
     Refused,
@@ -140,7 +140,7 @@ class ContinuationType:
         if outcome is Outcome.ANSWERED:
             try:
                 return Answer(self._answer.decode(memoryview(result)[1:]))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except MALFORMED as error:
                 return Answer(None, ServiceFailed(f"the answer does not fit {self.name}: {error}"))
         text = result[1:].decode(errors="replace")
         return Answer(None, Refused(text) if outcome is Outcome.REFUSED else ServiceFailed(text))

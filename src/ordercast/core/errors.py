@@ -3,6 +3,11 @@
 import traceback
 from pathlib import Path
 
+import msgspec
+
+MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a decoder raises if bytes are not what they should be; the last if they are nested too deeply."""
+
 
 class OrdercastError(Exception):
     """Base of every error that ordercast raises on purpose."""

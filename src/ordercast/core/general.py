@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ordercast.core.errors import LocalError, RemoteError
+from ordercast.core.errors import MALFORMED, LocalError, RemoteError
 from ordercast.core.ids import Groups, MessageId
 from ordercast.core.operation_type import Refused, ServiceFailed
 from ordercast.core.service import Outcome, outcome_of
@@ -25,7 +25,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _values = msgspec.msgpack.Decoder(dict[str, bytes])
 
 
-class Prepare(msgspec.Struct, frozen=True, array_like=True):
+class Prepare(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Lock some keys, and read them."""
 
     writes: tuple[str, ...]
@@ -37,7 +37,7 @@ class Prepare(msgspec.Struct, frozen=True, array_like=True):
         return Keys.of(self.writes, self.reads)
 
 
-class Conclude(msgspec.Struct, frozen=True, array_like=True):
+class Conclude(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Write some of the keys that are locked, or none, and end the transaction."""
 
     transaction: MessageId
@@ -58,7 +58,7 @@ def read_general(operation: bytes) -> Prepare | Conclude | None:
             return _prepare.decode(operation[len(PREPARE) :])
         if operation.startswith(CONCLUDE):
             return _conclude.decode(operation[len(CONCLUDE) :])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise LocalError(f"malformed general transaction: {error}") from error
     return None
 
@@ -120,7 +120,7 @@ def unpack_values(result: bytes) -> dict[str, bytes]:
     check_done(result)
     try:
         return _values.decode(result[1:])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"malformed values of a general transaction: {error}") from error
 
 

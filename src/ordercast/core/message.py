@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias, Union
 
 import msgspec
 
-from ordercast.core.errors import LocalError, RemoteError
+from ordercast.core.errors import MALFORMED, LocalError, RemoteError
 from ordercast.core.ids import Groups
 
 PAYLOAD_BYTES_MAX = 1 << 20
@@ -75,7 +75,7 @@ class Codec:
             )
         try:
             return self._decoder.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise RemoteError(f"malformed packet: {error}") from error
 
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from ordercast.core.errors import LocalError, OrdercastError, RemoteError
+from ordercast.core.errors import MALFORMED, LocalError, OrdercastError, RemoteError
 from ordercast.core.service import Outcome, outcome_of
 
 P = ParamSpec("P")
@@ -147,7 +147,7 @@ class OperationType:
         if result[:1] == _ANSWERED:
             try:
                 return self.decode_result(memoryview(result)[1:])
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except MALFORMED as error:
                 raise RemoteError(f"malformed result of {self.name}: {error}") from error
         text = result[1:].decode(errors="replace")
         raise Refused(text) if outcome_of(result) is Outcome.REFUSED else ServiceFailed(text)

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ordercast.core.asking import CONTINUATION, Ask, ContinuationType
-from ordercast.core.errors import LocalError
+from ordercast.core.errors import MALFORMED, LocalError
 from ordercast.core.operation_type import MARK, OperationType, Refused
 from ordercast.core.service import Asking, Context, Outcome, ServiceSpec, StateMachine
 
@@ -176,7 +176,7 @@ class ServiceMachine(StateMachine):
             return failed(f"{self._type.service.__name__} has no such operation")
         try:
             arguments = kind.unpack(operation[start:])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except MALFORMED as error:
             return failed(f"malformed arguments of {kind.name}: {error}")
         return self._run(kind, kind.name, arguments, context)
 

@@ -11,12 +11,12 @@ asked for a key of theirs before; then they ask for locks too, and wait. So the 
 in which all of them could have run, with a general one where it was prepared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ordercast.core.errors import LocalError
+from ordercast.core.errors import MALFORMED, LocalError
 from ordercast.core.general import (
     DONE,
     Conclude,
@@ -114,7 +114,7 @@ class ShardMachine(StateMachine):
             if kind is None:
                 return self._general(operation, context)
             arguments = kind.unpack(operation[start:])
-        except (LocalError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (LocalError, *MALFORMED) as error:
             return failed(str(error))
         named = kind.keys_of(arguments)
         here = named.within(self._shard, self._shards)
@@ -281,6 +281,11 @@ class ShardMachine(StateMachine):
         self._leave(owner, context)
 
     @property
+    def waiting(self) -> KeysView[MessageId]:
+        """The operations that wait for locks."""
+        return self._waiting.keys()
+
+    @property
     def pending(self) -> dict[MessageId, Groups]:
         """The general transactions without a conclusion, oldest first, with their shards."""
         return {
@@ -300,19 +305,35 @@ class ShardMachine(StateMachine):
         return _encoder.encode((self._data, owners, pending, self._waiting, list(self._ended)))
 
     def restore(self, state: bytes) -> None:
-        """Take over a snapshot."""
+        """Take over a snapshot; `LocalError`, and nothing changes, if it is none."""
         try:
             found = _decoder.decode(state)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise LocalError(f"the state of a shard cannot be read: {error}") from error
+        self._locks = self._restored_locks(found)
         self._data = found.data
-        self._locks = Locks()
-        for owner, writes, reads in found.owners:
-            self._locks.ask(owner, Keys(writes, reads))
         self._pending = {message: Keys(*keys) for message, keys in found.pending.items()}
         self._waiting = found.waiting
         self._ended = dict.fromkeys(found.ended)
         self.released, self.changes = [], []
+
+    def _restored_locks(self, found: _State) -> Locks:
+        """The locks in a snapshot. Who does not hold them waits, with something that can be run then."""
+        locks = Locks()
+        waits = {owner for owner, *keys in found.owners if not locks.ask(owner, Keys.of(*keys))}
+        owners = locks.owners.keys()
+        fits = len(owners) == len(found.owners) and owners >= found.pending.keys()
+        late = (operation for one, operation in found.waiting.items() if one not in found.pending)
+        if not fits or waits != found.waiting.keys() or not all(map(self._is_runnable, late)):
+            raise LocalError(
+                "the state of a shard has locks that do not fit what holds them or waits for them"
+            )
+        return locks
+
+    def _is_runnable(self, operation: bytes) -> bool:
+        """Whether a transaction can be run that is not general."""
+        named = self._keys_of(operation).all
+        return bool(named) and operation[: 1 + operation[0]] in self._kinds
 
 
 _REFUSED = bytes((Outcome.REFUSED,))

@@ -4,9 +4,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-
-from ordercast.core.errors import LocalError
+from ordercast.core.errors import MALFORMED, LocalError
 from ordercast.core.general import PREPARE, combine_general, general_groups, read_general
 from ordercast.core.ids import GroupId, Groups
 from ordercast.core.operation_type import MARK, OperationType
@@ -69,7 +67,7 @@ class TransactionType(OperationType):
         """The keys that the bytes of a call name; `LocalError` if there is none."""
         try:
             keys = self.keys_of(self.unpack(packed[len(self.head) :]))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except MALFORMED as error:
             raise LocalError(f"malformed arguments of {self.name}: {error}") from error
         if not keys.all:
             raise LocalError(f"{self.name} was called without a key")
@@ -172,7 +170,10 @@ class ShardType(ServiceType, Sharding):
 
     def combine(self, operation: bytes, results: Sequence[bytes]) -> bytes:
         """The answer to a transaction from the results of its shards, in their order."""
-        general = read_general(operation)
+        try:
+            general = read_general(operation)
+        except LocalError:
+            return results[0]  # no shard has run it
         if general is not None:
             return combine_general(general, results)
         kind = self.transactions.get(operation[: 1 + operation[0]] if operation else b"")

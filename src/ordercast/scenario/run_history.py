@@ -7,9 +7,16 @@ except that an answer may be taken back by its place: then the outcome is unknow
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import NamedTuple, cast
 
-import msgspec
-
-from ordercast.core import LocalError, MessageId, Outcome, RemoteError, ServiceType, message_name, outcome_of
+from ordercast.core import (
+    MALFORMED,
+    LocalError,
+    MessageId,
+    Outcome,
+    RemoteError,
+    ServiceType,
+    message_name,
+    outcome_of,
+)
 from ordercast.core.operation_type import OperationType
 from ordercast.judge.histories import History, Model, Operation, Register, TextMap
 from ordercast.judge.histories.transactions import Append, Fate, Read, Transaction, Transactions
@@ -126,7 +133,7 @@ class _Reader:
             return None
         try:
             return kind, kind.unpack(packed[start:])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except MALFORMED:
             return None
 
 

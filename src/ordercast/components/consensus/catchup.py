@@ -55,7 +55,7 @@ class Catchup:
             self._fetch_later()
 
     def on_timer(self, leader: NodeId | None) -> None:
-        """Ask the leader for what is missing, until nothing is."""
+        """Ask the leader for what is missing, until nothing is; and others if its snapshot was refused."""
         log = self._log
         self.fetching = log.committed < self._goal or self.download.active
         if self.fetching:
@@ -64,7 +64,8 @@ class Catchup:
             if self.download.active:
                 self.download.ask_again()
             elif leader is not None:
-                log.env.send(leader, Fetch(log.committed))
+                teacher = self.download.next_other() if self.download.refused else leader
+                log.env.send(teacher, Fetch(log.committed))
             log.env.set_timer("fetch", log.options.retry_ns << min(self._asked, BACKOFF_MAX))
 
     def stop(self) -> None:

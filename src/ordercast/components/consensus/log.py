@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ordercast.components.consensus.journal import NOOP, Journal
 from ordercast.components.consensus.options import ConsensusOptions
-from ordercast.core import CheckpointPace, Delivered, Env, LocalError, NodeId, Stamp
+from ordercast.core import CheckpointPace, Delivered, Env, LocalError, NodeId, RemoteError, Stamp
 
 RARE = 8
 """A large snapshot is made at the latest when the log has grown by one part in so many of its limit."""
@@ -97,15 +97,25 @@ class Log:
 
     def restore(self, state: bytes | None) -> None:
         """Begin with the snapshot of an earlier life."""
-        self.committed = self.journal.stable
-        self._pace.taken(len(state or b""))
-        if state is not None and self.owner.restore is not None:
-            self.owner.restore(state)
+        self._take(self.journal.stable, state)
 
     def install(self, index: int, state: bytes) -> None:
-        """Take a snapshot of another replica, in place of the slots below `index`."""
+        """Take a snapshot of another replica, in place of the slots below `index`; `RemoteError`, and nothing
+        changes, if its owner cannot."""
+        committed = self.committed
+        try:
+            self._take(index, state)
+        except LocalError as error:
+            self.committed = committed
+            raise RemoteError(f"another replica sent a snapshot that cannot be taken: {error}") from error
         self.journal.install(index, state)
-        self.restore(state)
+
+    def _take(self, committed: int, state: bytes | None) -> None:
+        """Go on behind these slots, with the owner's state there; without one, with a fresh owner."""
+        self.committed = committed
+        if state is not None and self.owner.restore is not None:
+            self.owner.restore(state)
+        self._pace.taken(len(state or b""))
 
     @property
     def reach(self) -> int:

@@ -82,6 +82,8 @@ class Recovery:
             self._download.ask_again()
         else:
             self._log.env.multicast(self._log.group.others, Recover(self.life, self._cursor))
+            if self._download.refused:
+                self._download.ask_another()
         silent = self._download.silent if self._download.active else 0
         self._log.env.set_timer("tick", self._log.options.retry_ns << min(silent, BACKOFF_MAX))
 

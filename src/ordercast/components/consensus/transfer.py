@@ -3,7 +3,8 @@
 A snapshot goes in chunks, each asked for after the one before, and is named by its slot and the digest of all
 its bytes. All replicas make the same snapshot at the same slot, so any of them may send the next chunk: a
 replica that gets no answer asks another one and goes on where it stopped. Chunks of two snapshots are never
-put together. The digest is checked at the end, and a snapshot that does not match is thrown away.
+put together. The digest is checked at the end. A snapshot that does not match, or that the owner cannot
+take, is thrown away, and other replicas are asked for theirs, one after the other.
 
 What has come is not given up soon. A donor that makes a snapshot itself, or waits for a processor, is silent
 for a while, and a large snapshot would never be complete if each silence meant to begin anew.
@@ -17,8 +18,9 @@ from typing import NamedTuple
 
 from ordercast.components.consensus.log import Log
 from ordercast.components.consensus.messages import Chunk, Want
-from ordercast.core import NodeId, Wait
+from ordercast.core import NodeId, RemoteError, Wait
 
+DIGEST_BYTES = 16
 PATIENCE = 16
 """After so many questions in a row without an answer, another snapshot is taken than the one on its way."""
 
@@ -32,7 +34,7 @@ class Name(NamedTuple):
 
 def digest_of(state: bytes) -> bytes:
     """What proves that all chunks are there and belong together."""
-    return blake2b(state, digest_size=16).digest()
+    return blake2b(state, digest_size=DIGEST_BYTES).digest()
 
 
 class Shelf:
@@ -81,7 +83,7 @@ class Shelf:
 class Download:
     """The snapshot that comes to this replica, if one does."""
 
-    __slots__ = ("_came", "_data", "_donor", "_giver", "_log", "_name", "_since", "refused", "silent")
+    __slots__ = ("_bad", "_came", "_data", "_donor", "_giver", "_log", "_name", "_since", "refused", "silent")
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -97,7 +99,9 @@ class Download:
         self._data = bytearray()
         self._since = 0
         self.refused = 0
-        """Snapshots that did not match their digests."""
+        """Snapshots in a row that could not be taken."""
+        self._bad: Name | None = None
+        """The last one that the owner could not take: whoever sends it, it is the same."""
 
     @property
     def active(self) -> bool:
@@ -107,9 +111,10 @@ class Download:
         return self._name is not None
 
     def on_chunk(self, source: NodeId, chunk: Chunk) -> bool:
-        """Take a chunk and ask for the next; whether the snapshot is complete and in place."""
+        """Take a chunk and ask for the next; whether the snapshot is complete and in place. `RemoteError` if
+        it is complete and cannot be taken."""
         name = Name(chunk.index, chunk.digest)
-        if name.slot <= self._log.committed:
+        if name.slot <= self._log.committed or name == self._bad:
             return False
         if not self.active or (name != self._name and self._is_replaced(source, chunk)):
             self._begin(source, name)
@@ -137,8 +142,18 @@ class Download:
             self.stop()
             return
         self.silent += 1
-        self._donor = others[(others.index(self._donor) + 1) % len(others)]
+        self._donor = self.next_other()
         self._ask()
+
+    def next_other(self) -> NodeId:
+        """Another replica than the one that was asked last."""
+        others = self._log.group.others
+        self._donor = others[(others.index(self._donor) + 1) % len(others)]
+        return self._donor
+
+    def ask_another(self) -> None:
+        """Ask the next replica for its newest snapshot, whatever that is."""
+        self._log.env.send(self.next_other(), Want(0, bytes(DIGEST_BYTES), 0))
 
     def stop(self) -> None:
         """No snapshot is needed any more."""
@@ -172,8 +187,10 @@ class Download:
     def _install(self, name: Name) -> bool:
         state = bytes(self._data)
         self.stop()
+        self.refused += 1
         if digest_of(state) != name.digest:
-            self.refused += 1
-            return False
+            raise RemoteError(f"a snapshot of {len(state)} bytes does not match its digest")
+        self._bad = name
         self._log.install(name.slot, state)
+        self.refused = 0
         return True

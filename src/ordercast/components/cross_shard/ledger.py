@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ordercast.components.execution import Call, Execution, Executor
+from ordercast.components.execution import Call, Execution, Executor, read_state
 from ordercast.components.network_ordered import LogEntry, LogPlace
 from ordercast.components.network_ordered.ledger import Ledger, call_of
 from ordercast.components.network_ordered.log import SlotLog
 from ordercast.components.network_ordered.place import Slot
-from ordercast.core import GroupId, LocalError, MessageId, NodeId, Notice
+from ordercast.core import GroupId, MessageId, NodeId, Notice
 
 
 class Effects(NamedTuple):
@@ -98,13 +98,7 @@ class ShardLedger(Ledger):
 
     def unpack(self, packed: bytes) -> bytes:
         """The state in that."""
-        return self._decode(packed).state
-
-    def _decode(self, packed: bytes) -> _Packed:
-        try:
-            return _packed.decode(packed)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise LocalError(f"the state of a replica cannot be read: {error}") from error
+        return read_state(_packed, packed).state
 
     def rebase(self, place: LogPlace, state: bytes) -> list[LogEntry]:
         """Let the log begin at a checkpoint, and keep messages that others may lack."""
@@ -118,7 +112,7 @@ class ShardLedger(Ledger):
         """Take over a state, with what was kept there."""
         gone = super().restore(place, state)
         self.effects.clear()
-        self.kept = [entry for entry in self._decode(state).kept if self._is_needed(entry)]
+        self.kept = [entry for entry in read_state(_packed, state).kept if self._is_needed(entry)]
         return gone
 
     def prune(self, floors: Sequence[int]) -> None:

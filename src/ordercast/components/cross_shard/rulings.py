@@ -15,7 +15,7 @@ import msgspec
 from ordercast.components.cross_shard.marks import Lost, Mark
 from ordercast.components.network_ordered import LogEntry
 from ordercast.components.network_ordered.place import Natural
-from ordercast.core import RemoteError
+from ordercast.core import MALFORMED, RemoteError
 
 
 class Show(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -54,7 +54,7 @@ def decode(data: bytes) -> Command:
     """A command from the log."""
     try:
         command = _commands.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"there is no such command for the coordinator: {error}") from error
     if isinstance(command, Show):
         entry = command.entry

@@ -4,6 +4,7 @@ from ordercast.components.execution.call import Call, pack_call, unpack_call
 from ordercast.components.execution.calls import Calls, Pending
 from ordercast.components.execution.executor import Execution, Executor
 from ordercast.components.execution.options import CallOptions
+from ordercast.components.execution.packed import read_state
 from ordercast.components.execution.results import combine_results
 from ordercast.components.execution.shard_calls import ShardCalls
 
@@ -17,5 +18,6 @@ __all__ = [
     "ShardCalls",
     "combine_results",
     "pack_call",
+    "read_state",
     "unpack_call",
 ]

@@ -7,7 +7,7 @@ answer, under the same identities.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -16,6 +16,9 @@ from ordercast.core.bundle import Bundle
 
 ASKS_MAX = 1 << 16
 """So many asks of a replica may wait; operations that would ask more fail."""
+
+
+Time: TypeAlias = Annotated[Nanos, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Ask(msgspec.Struct, array_like=True):
@@ -47,7 +50,7 @@ class Unfinished(msgspec.Struct, array_like=True):
 
     stamp: tuple[int, int, tuple[int, ...]]
     """Where it was executed first."""
-    times: list[Nanos]
+    times: list[Time]
     results: list[bytes | None]
     via: tuple[int, ...]
     """Which way its answer goes."""

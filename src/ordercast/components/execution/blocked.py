@@ -4,11 +4,12 @@ A call is *blocked* while one of its operations waits. It has no answer, and its
 the shard has run that operation too. All of this is part of the replicated state.
 """
 
+from collections.abc import Set
 from typing import TypeAlias
 
 from ordercast.components.execution.asks import Unfinished
 from ordercast.components.execution.results import pack_results
-from ordercast.core import GroupId, Locked, MessageId, Notice, Released, ShardMachine, Stamp
+from ordercast.core import GroupId, LocalError, Locked, MessageId, Notice, Released, ShardMachine, Stamp
 from ordercast.core.bundle import Bundle
 
 Packed: TypeAlias = dict[MessageId, Unfinished]
@@ -23,6 +24,21 @@ class Blocked:
         self.calls: Packed = {}
         """In the order of their places."""
 
+    @classmethod
+    def of(cls, calls: Packed, waiting: Set[MessageId]) -> "Blocked":
+        """Those in a state of another replica; `LocalError` if they do not lack what waits in their shard."""
+        lacking = [
+            first + turn
+            for first, call in calls.items()
+            for turn, result in enumerate(call.results)
+            if result is None
+        ]
+        if len(lacking) != len(waiting) or set(lacking) != waiting or not all(map(_is_whole, calls.values())):
+            raise LocalError("the state of a shard has blocked calls that do not fit what waits for locks")
+        blocked = cls()
+        blocked.calls = calls
+        return blocked
+
     def add(self, call: Bundle, stamp: Stamp, results: list[bytes], via: tuple[int, ...]) -> None:
         """A call has operations that wait; their results are empty."""
         place = (stamp.clock, stamp.issuer, stamp.numbers)
@@ -36,6 +52,10 @@ class Blocked:
         if None in call.results:
             return None
         return first, self.calls.pop(first)
+
+
+def _is_whole(call: Unfinished) -> bool:
+    return len(call.times) == len(call.results) and None in call.results
 
 
 def packed_results(first: MessageId, call: Unfinished) -> bytes:

@@ -35,6 +35,7 @@ from ordercast.core import (
     ServiceSpec,
     ShardMachine,
     Stamp,
+    StateMachine,
 )
 from ordercast.core.bundle import Bundle, pack_bundle, unpack_bundle
 
@@ -367,23 +368,27 @@ class Executor:
             raise LocalError(f"the snapshot of a replica was taken at {found.place}, not at {place}")
         if self._spec is not None:
             self._spec.check(found.fingerprint)
-            machine = self._spec.make()
-            if isinstance(machine, ShardMachine):
-                state, self._blocked.calls = unpack_shard(found.service)
-                machine.restore(state)
-                self._released = []
-            elif self.asks is None:
-                machine.restore(found.service)
-            else:
-                state, asks = unpack_asking(found.service)
-                machine.restore(state)
-                self.asks.unpack(asks)
-            self._machine = machine
+            self._restore_service(self._spec.make(), found.service)
         self._table = ClientTable.unpack(found.table, found.shared)
         self.place = None if found.place is None else Stamp(*found.place)
         self.executed = found.executed
         self._now_ns = found.now_ns
         self._pace.taken(len(snapshot))
+
+    def _restore_service(self, machine: StateMachine, packed: bytes) -> None:
+        """Make a fresh machine the service, with what is blocked or asked; all of it, or nothing."""
+        if isinstance(machine, ShardMachine):
+            state, calls = unpack_shard(packed)
+            machine.restore(state)
+            self._blocked = Blocked.of(calls, machine.waiting)
+            self._released = []
+        elif self.asks is not None:
+            state, asks = unpack_asking(packed)
+            machine.restore(state)
+            self.asks.unpack(asks)
+        else:
+            machine.restore(packed)
+        self._machine = machine
 
     def digest(self) -> tuple[int, int]:
         """The size and a check sum of the state: of the service and the client table."""

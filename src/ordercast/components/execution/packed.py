@@ -1,13 +1,13 @@
 """The snapshot of a replica as bytes."""
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from ordercast.components.execution.asks import Packed as PackedAsks
 from ordercast.components.execution.blocked import Packed as PackedBlocked
 from ordercast.components.execution.client_table import PackedShared, PackedTable
-from ordercast.core import LocalError, Nanos
+from ordercast.core import MALFORMED, LocalError, Nanos
 
 Place: TypeAlias = tuple[int, int, tuple[int, ...]]
 
@@ -26,14 +26,30 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True):
 
 
 pack = msgspec.msgpack.Encoder().encode
-unpack_asking = msgspec.msgpack.Decoder(tuple[bytes, PackedAsks]).decode
-unpack_shard = msgspec.msgpack.Decoder(tuple[bytes, PackedBlocked]).decode
-_decoder = msgspec.msgpack.Decoder(Snapshot)
+_snapshot = msgspec.msgpack.Decoder(Snapshot)
+_asking = msgspec.msgpack.Decoder(tuple[bytes, PackedAsks])
+_shard = msgspec.msgpack.Decoder(tuple[bytes, PackedBlocked])
+T = TypeVar("T")
 
 
-def unpack_snapshot(snapshot: bytes) -> Snapshot:
-    """A snapshot from its bytes; `LocalError` if it is none."""
+def read_state(decoder: msgspec.msgpack.Decoder[T], packed: bytes) -> T:
+    """A state, or a part of one, from its bytes; `LocalError` if it is none."""
     try:
-        return _decoder.decode(snapshot)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LocalError(f"the snapshot of a replica cannot be read: {error}") from error
+        return decoder.decode(packed)
+    except MALFORMED as error:
+        raise LocalError(f"the state of a replica cannot be read: {error}") from error
+
+
+def unpack_snapshot(packed: bytes) -> Snapshot:
+    """All of it."""
+    return read_state(_snapshot, packed)
+
+
+def unpack_asking(packed: bytes) -> tuple[bytes, PackedAsks]:
+    """The state of a service, and what it has asked of others."""
+    return read_state(_asking, packed)
+
+
+def unpack_shard(packed: bytes) -> tuple[bytes, PackedBlocked]:
+    """The state of a shard, and the calls that wait for locks."""
+    return read_state(_shard, packed)

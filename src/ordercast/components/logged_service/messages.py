@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ordercast.core import Message, NodeId, Payload, RemoteError, Stamp, message_types
+from ordercast.core import MALFORMED, Message, NodeId, Payload, RemoteError, Stamp, message_types
 
 BATCH_BITS = 10
 BATCH_MAX = (1 << BATCH_BITS) - 1
@@ -40,7 +40,7 @@ def unpack_batch(value: bytes) -> list[bytes]:
     """The calls in a slot, or `RemoteError`."""
     try:
         calls = _decoder.decode(value)
-    except msgspec.DecodeError as error:
+    except MALFORMED as error:
         raise RemoteError(f"a slot holds no batch of calls: {error}") from error
     if len(calls) > BATCH_MAX:
         raise RemoteError(f"a slot holds {len(calls)} calls; the limit is {BATCH_MAX}")

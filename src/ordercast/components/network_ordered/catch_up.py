@@ -74,6 +74,8 @@ class CatchUp:
         """Who has offered a state without being asked."""
         self._unanswered = 0
         """Questions for a state since its last part has come."""
+        self._distrusted: NodeId | None = None
+        """Whose last state could not be taken: the next replica is asked, unless that is silent."""
 
     def begin(self, target: Target, done: Callable[[], None]) -> None:
         """Get a log, then call `done`; both may happen at once."""
@@ -126,7 +128,15 @@ class CatchUp:
         is_given = transfer is not None and transfer.base.rank >= target.base.rank
         if transfer is not None and is_given and self._unanswered < UNANSWERED_MAX:
             return transfer.source
-        return target.base_source
+        source = target.base_source
+        return self._next_of(source) if self._distrusts(source) else source
+
+    def _distrusts(self, source: NodeId) -> bool:
+        return source == self._distrusted and self._unanswered < UNANSWERED_MAX
+
+    def _next_of(self, source: NodeId) -> NodeId:
+        others = self._replica.others
+        return others[(others.index(source) + 1) % len(others)]
 
     def _finish(self, target: Target, entries: list[LogEntry]) -> None:
         done = self._done
@@ -186,6 +196,8 @@ class CatchUp:
         if chunk.base.rank <= replica.log.synced_rank:
             self._donor = None
             return
+        if self._distrusts(source):
+            return
         if self.target is None:
             self._donor = source
         transfer = self._transfer_for(source, chunk)
@@ -199,10 +211,18 @@ class CatchUp:
             self._ask_for_state(source)
         elif replica.ordering.may_take(chunk.base):
             self._transfer = self._donor = None
-            replica.take_state(chunk.base, bytes(transfer.got))
+            self._take_state(source, transfer)
             self.go_on()
         else:
             self._arm()
+
+    def _take_state(self, source: NodeId, transfer: ArrivingState) -> None:
+        """All parts of a state are here: have it, or ask another replica for one."""
+        self._distrusted = source
+        if self.target is None:
+            self._donor = self._next_of(source)
+        self._replica.take_state(transfer.base, bytes(transfer.got))
+        self._distrusted = self._donor = None
 
     def _transfer_for(self, source: NodeId, chunk: BaseChunk) -> ArrivingState:
         """The state under way; a later one takes its place, and so does one of another replica if that was

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import msgspec
 
-from ordercast.core import HostId, LocalError
+from ordercast.core import MALFORMED, HostId, LocalError
 from ordercast.net.cluster.cluster import Cluster
 from ordercast.net.cluster.roster import CHANGES_MAX, Roster
 from ordercast.net.cluster.roster_file import save
@@ -62,7 +62,7 @@ class RosterKeeper:
         """Take what another host tells, and answer."""
         try:
             news = msgspec.msgpack.decode(body, type=RosterNews)
-        except msgspec.MsgspecError:
+        except MALFORMED:
             self._host.metrics.malformed += 1
             return
         # Not within the handling of a datagram: the host that sent it may be removed by it.

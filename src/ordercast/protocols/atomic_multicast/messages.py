@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ordercast.core import GroupId, Message, NodeId, Payload, RemoteError, message_types
+from ordercast.core import MALFORMED, GroupId, Message, NodeId, Payload, RemoteError, message_types
 
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Key: TypeAlias = tuple[NodeId, int, int]
@@ -90,7 +90,7 @@ def decode_command(value: bytes) -> Command:
     """A value of the log as a command, or `RemoteError`."""
     try:
         return _decoder.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"not a command: {error}") from error
 
 

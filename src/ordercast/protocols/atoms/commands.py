@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from ordercast.core import RemoteError
+from ordercast.core import MALFORMED, RemoteError
 from ordercast.protocols.atoms.records import Natural, Part, Post, Record, Serial
 
 
@@ -71,5 +71,5 @@ def decode(value: bytes) -> Command:
     """A value of the log as a command, or `RemoteError`."""
     try:
         return _decoder.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"not a command of the store: {error}") from error

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from ordercast.core import NodeId, RemoteError
+from ordercast.core import MALFORMED, NodeId, RemoteError
 from ordercast.protocols.hydra.messages import NOBODY, Numbers, Plans, Revived, Step
 
 
@@ -79,7 +79,7 @@ def decode(value: bytes) -> Command:
     """A value of the log as a command, or `RemoteError`."""
     try:
         return _decoder.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"not a command of the service: {error}") from error
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from ordercast.components.network_ordered.place import Natural
-from ordercast.core import RemoteError
+from ordercast.core import MALFORMED, RemoteError
 from ordercast.protocols.hydra.messages import Step
 
 
@@ -45,7 +45,7 @@ def decode_setting(data: bytes) -> Setting:
     """A setting from another replica."""
     try:
         return _settings.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"a replica describes no setting: {error}") from error
 
 
@@ -53,5 +53,5 @@ def decode_steps(data: bytes) -> tuple[Step, ...]:
     """Steps from another replica."""
     try:
         return tuple(_steps.decode(data))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"a replica tells of no steps: {error}") from error

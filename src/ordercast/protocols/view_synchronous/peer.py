@@ -18,6 +18,7 @@ from ordercast.components.membership import (
     ViewSynchrony,
 )
 from ordercast.core import (
+    MALFORMED,
     Delivered,
     Delivery,
     Env,
@@ -120,7 +121,7 @@ class Peer(Stack, ViewMember):
     def _addressed(self, data: bytes) -> tuple[Groups, bytes]:
         try:
             found = _decoder.decode(data)
-        except msgspec.DecodeError as error:
+        except MALFORMED as error:
             raise RemoteError(f"malformed payload: {error}") from error
         if not found.groups or any(group not in self._groups for group in found.groups):
             raise RemoteError(f"a message names the groups {found.groups}; there are: {sorted(self._groups)}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ordercast.components.execution import Executor, unpack_call
-from ordercast.core import Env, LocalError, RemoteError, Stamp
+from ordercast.core import MALFORMED, Env, LocalError, RemoteError, Stamp
 
 
 class Journal:
@@ -53,7 +53,7 @@ class Journal:
                     saved[f"{self._call}{number}"], type=tuple[bytes, int, int]
                 )
                 executor.execute(unpack_call(call), Stamp(clock, issuer))
-            except (msgspec.DecodeError, RemoteError) as error:
+            except (*MALFORMED, RemoteError) as error:
                 raise LocalError(f"a saved call cannot be read: {error}") from error
         if numbers:
             self._first, self._next = numbers[0], numbers[-1] + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ordercast.core import LocalError, NodeId, RemoteError
+from ordercast.core import MALFORMED, LocalError, NodeId, RemoteError
 from ordercast.replication.llft.answered import Ranges
 from ordercast.replication.llft.connection import Connection, Kept, Outgoing
 from ordercast.replication.llft.lineage import Begun, Views
@@ -80,7 +80,7 @@ def read(data: bytes) -> Record:
     """The checkpoint in some bytes, or `RemoteError`."""
     try:
         record = _decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, LocalError) as error:
+    except (*MALFORMED, LocalError) as error:
         raise RemoteError(f"a checkpoint cannot be read: {error}") from error
     if record.pending is not None:
         record.pending.check(record.place, record.lineage, {one.link: one.produced for one in record.links})

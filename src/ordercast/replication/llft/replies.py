@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ordercast.components.execution.messages import Place, place_of_stamp
-from ordercast.core import MessageId, Payload, RemoteError, Stamp
+from ordercast.core import MALFORMED, MessageId, Payload, RemoteError, Stamp
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -29,5 +29,5 @@ def unpack_answer(payload: bytes) -> Answer:
     """The answer in some bytes, or `RemoteError`."""
     try:
         return _decoder.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"a malformed answer: {error}") from error

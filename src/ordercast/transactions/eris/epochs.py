@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from ordercast.components.network_ordered.place import Natural
-from ordercast.core import NodeId
+from ordercast.core import MALFORMED, NodeId
 from ordercast.protocols.hydra.messages import NOBODY, Numbers, Plans, Revived, Step
 from ordercast.replication.nopaxos.session import SESSION_BITS
 
@@ -44,7 +44,7 @@ def decode(value: bytes) -> Command | None:
     """A value of the log, if it is about epochs."""
     try:
         return _commands.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except MALFORMED:
         return None
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from ordercast.components.execution.messages import Name, Number
 from ordercast.components.logged_shards.entries import Attempt, Done, Shards
-from ordercast.core import RemoteError
+from ordercast.core import MALFORMED, RemoteError
 
 
 class Subject(NamedTuple):
@@ -29,7 +29,7 @@ class Verdict(IntEnum):
     """The client has given the call up."""
 
 
-class Propose(msgspec.Struct, frozen=True, array_like=True, tag=0):
+class Propose(msgspec.Struct, frozen=True, array_like=True, tag=0, forbid_unknown_fields=True):
     """The shard takes part in a transaction, and votes: the timestamp that it proposes is at least `time`,
     and above all that it knows."""
 
@@ -44,7 +44,7 @@ class Propose(msgspec.Struct, frozen=True, array_like=True, tag=0):
     """Calls of the same client that all of their shards have executed."""
 
 
-class Settle(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class Settle(msgspec.Struct, frozen=True, array_like=True, tag=1, forbid_unknown_fields=True):
     """The votes of all shards are known."""
 
     subject: Subject
@@ -54,7 +54,7 @@ class Settle(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The highest that was proposed."""
 
 
-class Forget(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class Forget(msgspec.Struct, frozen=True, array_like=True, tag=2, forbid_unknown_fields=True):
     """All shards have settled it."""
 
     subject: Subject
@@ -75,5 +75,5 @@ def unpack_entry(packed: bytes) -> Entry:
     """The entry in some bytes, or `RemoteError`."""
     try:
         return _decoder.decode(packed)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"malformed entry of a log: {error}") from error

@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ordercast.components.execution import Call, Execution, Executor, unpack_call
+from ordercast.components.execution import Call, Execution, Executor, read_state, unpack_call
 from ordercast.components.logged_shards import halves_of
-from ordercast.core import GroupId, Groups, Keys, LocalError, MessageId, Notice, RemoteError, Stamp
+from ordercast.core import GroupId, Groups, Keys, MessageId, Notice, RemoteError, Stamp
 from ordercast.core import message_sender as client_of
 from ordercast.core.general import Prepare
 from ordercast.transactions.granola.entries import Entry, Forget, Propose, Settle, Subject, Verdict
@@ -305,10 +305,7 @@ class Schedule:
 
     def restore(self, state: bytes) -> None:
         """Take over such a state."""
-        try:
-            records, refused, high, last, below = _decoder.decode(state)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise LocalError(f"the state of a shard cannot be read: {error}") from error
+        records, refused, high, last, below = read_state(_decoder, state)
         self._executor.restore(below)
         self.records, self._refused, self.high, self.last = dict(records), dict(refused), high, last
         waiting = [(subject, record) for subject, record in records if record.stage is not Stage.RAN]

@@ -7,7 +7,7 @@ import msgspec
 from ordercast.components.execution.messages import Name, Place
 from ordercast.components.logged_service.messages import Node
 from ordercast.components.logged_shards.entries import Attempt, Done, Shards
-from ordercast.core import Message, MessageId, Payload, RemoteError, Stamp, message_types
+from ordercast.core import MALFORMED, Message, MessageId, Payload, RemoteError, Stamp, message_types
 
 
 class Verb(IntEnum):
@@ -36,7 +36,7 @@ class Verb(IntEnum):
 BY_CLIENTS = frozenset({Verb.LOCK, Verb.COMMIT, Verb.ABORT})
 
 
-class Command(msgspec.Struct, frozen=True, array_like=True):
+class Command(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """An entry of a log."""
 
     verb: Verb
@@ -120,5 +120,5 @@ def unpack_command(packed: bytes) -> Command:
     """The command in some bytes, or `RemoteError`."""
     try:
         return _decoder.decode(packed)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except MALFORMED as error:
         raise RemoteError(f"malformed command: {error}") from error

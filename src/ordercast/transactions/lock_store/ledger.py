@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from ordercast.components.execution import Call, Execution, Executor, unpack_call
+from ordercast.components.execution import Call, Execution, Executor, read_state, unpack_call
 from ordercast.components.execution.client_table import Executed
 from ordercast.components.logged_shards import generals_of
 from ordercast.core import Groups, MessageId, RemoteError, Stamp, message_sender
-from ordercast.core.errors import LocalError
 from ordercast.transactions.lock_store.commands import Command, State, Verb
 
 ABORTED_MAX = 4096
@@ -254,10 +253,7 @@ class Ledger:
 
     def restore(self, state: bytes) -> None:
         """Take over such a state."""
-        try:
-            records, aborted, halted, below = _decoder.decode(state)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise LocalError(f"the state of a shard cannot be read: {error}") from error
+        records, aborted, halted, below = read_state(_decoder, state)
         self._executor.restore(below)
         self.records, self._aborted, self.halted = records, aborted, dict.fromkeys(halted)
 
