@@ -1,7 +1,7 @@
 """Calls of replicated services, beside what a user would pick instead, measured alike and in turns.
 
 Contenders: every protocol of ordercast that replicates services, with the built-in service `kv` on three
-replicas, and HydraPaxos once more with its log on disk; etcd with three members, its data on disk and in
+replicas, and HydraPaxos in four ways; etcd with three members, its data on disk and in
 memory (/dev/shm); Redis with two replicas and `WAIT 1` after each write; PySyncObj (Raft in pure Python) with
 three members; and the C++ code of NOPaxos by its authors, if a group of it runs here (`nopaxos_cpp.py`). The
 way of a call through five Python processes that do nothing else (`bare_chain.py`) is a ceiling, no rival.
@@ -17,10 +17,11 @@ that replies name. From the others each task reads its key at the end, which mus
 Clients: etcd is called through its JSON gateway and Redis in its own protocol, by small clients on asyncio
 streams, a connection for each task; that is less work in Python than their packages do. PySyncObj runs inside
 the program, as its first member and leader: its writes come to the leader without a message, and the answers
-go back without one, which a program beside the replicas cannot have. It has three processes. HydraPaxos has
-nine: the program, three replicas, two sequencers, and three of their configuration service, which have
-nothing to do while nothing fails; compact, it has four, for the others are with the replicas. Embedded, it
-has three like PySyncObj: a replica runs inside the program, and what is compact with it.
+go back without one. It has three processes. HydraPaxos is deployed in the same way: of its three replicas one
+runs inside the program, and sequencers and configuration service are with them. As `hydra_paxos_apart` it has
+nine processes, as the other protocols of ordercast have theirs: the program, three replicas, two sequencers,
+and three of their configuration service, which have nothing to do while nothing fails. As
+`hydra_paxos_compact` it has four, for the others are with the replicas.
 
 Contenders take turns within each round. Figures are medians of the rounds; ratios are those of the medians.
 Who is not installed here is named as absent.

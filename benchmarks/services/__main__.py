@@ -10,13 +10,12 @@ from benchmarks.services.bare_chain import BareChain
 from benchmarks.services.contender import Contender, Figures
 from benchmarks.services.etcd import Etcd
 from benchmarks.services.nopaxos_cpp import NopaxosCpp
-from benchmarks.services.ours import COMPACT, DURABLE, EMBEDDED, protocols_that_serve
+from benchmarks.services.ours import APART, COMPACT, DURABLE, SUBJECT, protocols_that_serve
 from benchmarks.services.pysyncobj_map import PySyncObjMap
 from benchmarks.services.redis_wait import RedisWait
 from benchmarks.services.turns import Comparison, figures_table, ratios
 
 MANY, ONE = 64, 1
-SUBJECT = "hydra_paxos"
 RATE = "operations_per_s"
 Measured = dict[str, dict[int, list[Figures]]]
 """The figures of each contender, by the number of tasks."""
@@ -52,8 +51,7 @@ def report(measured: Measured, absent: Mapping[str, str]) -> dict[str, object]:
             "hydra_paxos_to_with_one_task": ratios(one, SUBJECT, RATE),
             "hydra_paxos_durable_to": ratios(many, DURABLE, RATE),
             "hydra_paxos_compact_to": ratios(many, COMPACT, RATE),
-            "hydra_paxos_embedded_to": ratios(many, EMBEDDED, RATE),
-            "hydra_paxos_embedded_to_with_one_task": ratios(one, EMBEDDED, RATE),
+            "hydra_paxos_apart_to": ratios(many, APART, RATE),
         },
         "absent": dict(absent),
     }

@@ -8,7 +8,9 @@ from ordercast.core import Consistency, LocalError
 from ordercast.lab.bench.service_run import run_service_bench
 from ordercast.lab.bench.service_spec import ServiceBenchSpec
 
-DURABLE, COMPACT, EMBEDDED = "hydra_paxos_durable", "hydra_paxos_compact", "hydra_paxos_embedded"
+DURABLE, COMPACT, APART = "hydra_paxos_durable", "hydra_paxos_compact", "hydra_paxos_apart"
+SUBJECT = "hydra_paxos"
+_FEW: dict[str, object] = {"hydra": {"compact": True}}
 
 
 class Ours(Contender):
@@ -53,16 +55,16 @@ SHARDED = (Consistency.SERIALIZABLE, Consistency.STRICT_SERIALIZABLE)
 
 
 def protocols_that_serve() -> list[Contender]:
-    """All of them, by the catalogue; HydraPaxos also with its log on disk, on few processes, and with a
-    replica in the program."""
+    """All of them, by the catalogue. HydraPaxos has a replica in the program, as PySyncObj has; it takes part
+    again with the program apart from it, with few processes, and with its log on disk."""
     broken = broken_protocols()
     found = [find_protocol(name) for name in protocol_names() if name not in broken]
     # Those of transactions need a service in shards.
-    plain = [Ours(one.name) for one in found if one.serves and one.guarantees.consistency not in SHARDED]
-    compact: dict[str, object] = {"hydra": {"compact": True}}
+    plain = [one.name for one in found if one.serves and one.guarantees.consistency not in SHARDED]
     return [
-        *plain,
-        Ours("hydra_paxos", DURABLE, {"durable": True}),
-        Ours("hydra_paxos", COMPACT, compact),
-        Ours("hydra_paxos", EMBEDDED, compact, embedded=True),
+        Ours(SUBJECT, options=_FEW, embedded=True),
+        *(Ours(name) for name in plain if name != SUBJECT),
+        Ours(SUBJECT, APART),
+        Ours(SUBJECT, COMPACT, _FEW),
+        Ours(SUBJECT, DURABLE, {"durable": True}),
     ]

@@ -88,8 +88,7 @@ def test_the_report_has_medians_ratios_and_who_is_absent() -> None:
         "hydra_paxos_to_with_one_task": {},
         "hydra_paxos_durable_to": {"hydra_paxos": 0.25, "other": 0.5},
         "hydra_paxos_compact_to": {},
-        "hydra_paxos_embedded_to": {},
-        "hydra_paxos_embedded_to_with_one_task": {},
+        "hydra_paxos_apart_to": {},
     }
     assert found["absent"] == {"etcd_disk": "no etcd"}
     contender = found["contenders"]["hydra_paxos"]  # type: ignore[index]
@@ -105,7 +104,7 @@ def test_all_that_serve_take_part() -> None:
         "hydra_paxos",
         "hydra_paxos_durable",
         "hydra_paxos_compact",
-        "hydra_paxos_embedded",
+        "hydra_paxos_apart",
         "nopaxos",
         "multi_paxos",
         "fast_paxos",
