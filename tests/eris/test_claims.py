@@ -48,7 +48,7 @@ def refuse(to: int, source: int, message: Message, match: str) -> None:
         (Report(0, 1, 100, (1,)), "reports numbers of 1 groups"),
         (Report(0, 1, 100, (1, NUMBERS_MAX + 1)), "no sequencer reaches"),
         (Report(0, 1, 2 * CLOCK_AHEAD_MAX, (1, 1)), "no sequencer reaches"),
-        (Rebirth(2 * CLOCK_AHEAD_MAX), "which cannot be"),
+        (Rebirth(2 * CLOCK_AHEAD_MAX), "too far ahead"),
     ],
 )
 def test_a_coordinator_refuses_what_cannot_be(message: Message, match: str) -> None:

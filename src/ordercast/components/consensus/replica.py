@@ -39,6 +39,7 @@ from ordercast.core import (
     Message,
     NodeId,
     Process,
+    RemoteError,
     Wait,
 )
 
@@ -192,10 +193,10 @@ class Replica(Process):
             self._catchup.on_timer(self.leader)
 
     def on_message(self, source: NodeId, message: Message) -> None:
-        """A message of consensus arrived; those from strangers are ignored."""
+        """A message of consensus arrived."""
         index = self._group.indices.get(source)
         if index is None:
-            return
+            raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no replica of this log")
         if type(message) is not Accepted:  # which counts only for a slot that is in flight
             self._limits.check(source, message, max(self._seen, self._journal.promised))
         if self._recovery:

@@ -147,6 +147,8 @@ class FailureCoordinator(Stack):
                 self._on_promised(source, message)
             case Late():
                 self._on_late(message)
+            case _:
+                raise RemoteError(f"node {source} sent a {type(message).__name__} to a coordinator")
 
     def check(self, source: NodeId, message: Message) -> None:
         """Refuse clocks in the far future, and messages to groups that there are not."""

@@ -57,7 +57,7 @@ class EpochCoordinator(FailureCoordinator):
         sender: Callable[[Env], Member],
     ) -> None:
         self.epochs = epochs
-        self._limits = Limits(controllers, len(groups), first_after(groups))
+        self._limits = Limits(controllers, len(groups), first_after(groups.values()))
         self._reports = Reports(groups, all_needed=False)
         self._wanted: tuple[int, NodeId] = (0, 0)
         """The latest epoch of which a replica has told, and its sequencer."""

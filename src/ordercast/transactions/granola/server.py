@@ -87,7 +87,7 @@ class GranolaServer(LoggedReplica):
                 self._on_vote(source, message)
             case Ask() if source in self._homes and source not in self.members:
                 self._on_ask(source, message)
-            case Redirect() if source in self._homes:
+            case Redirect() if source in self._homes and source not in self.members:
                 self.voting.on_leader(self._homes[source], message.leader)
             case Enquiry() if source not in self._homes:
                 self._make_certain(source, None)
@@ -108,6 +108,8 @@ class GranolaServer(LoggedReplica):
         self._check_groups(request.groups)
         self._check_time(request.seen)
         call = unpack_call(request.call, None if source in self.members else source)
+        if call.client in self._homes:
+            raise RemoteError(f"node {source} sent a request of node {call.client}, which is no client")
         subject = Subject(call.first)
         if not self.log.is_leader:
             self._hand_on(source, request, call.first)

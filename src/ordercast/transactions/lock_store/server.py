@@ -91,18 +91,18 @@ class ShardServer(LoggedReplica):
                 self._check(command, message.asker)
                 if self.log.is_leader:
                     self._put(command, message.command, message.asker)
-            case Told() if source in self._homes:
+            case Told() if source in self._homes and source not in self.members:
                 self._ending.on_told(self._homes[source], message)
-            case Redirect() if source in self._homes:
+            case Redirect() if source in self._homes and source not in self.members:
                 self._ending.on_leads(self._homes[source], message.leader)
             case _:
                 raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
 
     def _check(self, command: Command, source: NodeId) -> None:
         """Whether this node may send such a command."""
-        client = message_sender(command.first)
-        allowed = source == client if command.verb in BY_CLIENTS else source in self._homes
-        groups = command.groups
+        groups, home = command.groups, self._homes.get(source)
+        by_client = home is None and source == message_sender(command.first)
+        allowed = by_client if command.verb in BY_CLIENTS else home in groups
         if not allowed or self._group not in groups or not self._shards.keys() >= set(groups):
             raise RemoteError(f"node {source} sent {command.verb.name} for {message_name(command.first)}")
 
