@@ -66,13 +66,13 @@ class ServiceTrace(Trace):
             usual |= {"stamp_clock": place, "stamp_issuer": 0}
         self.row(submitted.node, Kind.REPLY, **(usual | fields))
 
-    def checkpoint(self, node: NodeId, place: int, digest: int = 5, *, restored: bool = False) -> None:
-        """A replica notes the digest of its state, or takes over one."""
+    def checkpoint(self, node: NodeId, place: int, digest: int | None = 5, *, restored: bool = False) -> None:
+        """A replica notes the digest of its state, or takes over one, perhaps of a later place."""
         self.row(
             node,
             Kind.CHECKPOINT,
             groups=(0,),
-            size=10,
+            size=10 if digest is not None else None,
             digest=digest,
             stamp_clock=place,
             stamp_issuer=0,

@@ -48,6 +48,32 @@ def test_a_replica_does_not_deliver_what_its_state_stands_for() -> None:
     assert found.nodes == (2,) and found.messages == (late,)
 
 
+def test_a_state_of_a_later_place_has_its_digest_there() -> None:
+    """Its replica delivers the operations between, and the state stands for those before."""
+    trace = executed(3, 0, 1)
+    trace.checkpoint(0, 1, digest=8)
+    trace.checkpoint(0, 2, digest=9)
+    trace.checkpoint(2, 1, digest=None, restored=True)
+    late = trace.call()
+    trace.execute(late, 3, 0, 1, 2)
+    trace.reply(late, 3)
+    found = trace.only("agreement")
+    assert found.nodes == (0, 2) and "2 never delivered it" in found.detail
+    trace.checkpoint(2, 2, digest=None, restored=True)
+    trace.clean()
+
+
+def test_a_state_without_a_digest_stands_for_what_is_before_its_place() -> None:
+    trace = executed(2, 0, 1)
+    late = trace.call()
+    trace.execute(late, 2, 0, 1)
+    trace.reply(late, 2)
+    trace.checkpoint(2, 2, digest=None, restored=True)
+    trace.execute(late, 2, 2)
+    found = trace.only("replica-state")
+    assert found.nodes == (2,) and found.messages == (late,)
+
+
 def test_a_replica_that_lost_its_state_begins_anew() -> None:
     trace = executed(1, 0, 1)
     late = trace.call()

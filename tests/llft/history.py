@@ -4,6 +4,7 @@ The service of the lab answers each call with all calls so far. So an answer sho
 the state of a primary is the whole order of its group.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -52,6 +53,10 @@ class Life:
         self.views: list[View] = []
         self.checkpoints: list[Checkpoint] = []
 
+    def texts(self) -> list[str]:
+        """The calls that it has delivered."""
+        return [one.text for part in self.stretches for one in part]
+
     def undo(self, place: int) -> None:
         """Take back what it has delivered after a place."""
         self.stretches = [[one for one in part if one.place <= place] for part in self.stretches]
@@ -81,6 +86,8 @@ class History:
         self.lives: dict[NodeId, Life] = {node: Life() for node in self.home}
         self.past: list[tuple[NodeId, Life]] = []
         """Lives that ended in a crash."""
+        self.known: list[tuple[NodeId, Life]] = []
+        """Those after which their nodes did not lose their disks."""
         self.undone: list[tuple[NodeId, Undone]] = []
         self.crashed: set[NodeId] = set()
         """Clients that have crashed: their calls may be lost."""
@@ -89,9 +96,14 @@ class History:
         """A process has crashed."""
         if node in self.home:
             self.past.append((node, self.lives[node]))
+            self.known.append(self.past[-1])
             self.lives[node] = Life()
         else:
             self.crashed.add(node)
+
+    def forget(self, node: NodeId) -> None:
+        """A replica has lost its disk: it may deliver again what it had delivered."""
+        self.known = [(one, life) for one, life in self.known if one != node]
 
     def note(self, node: NodeId, delivery: Delivery) -> None:
         """A process has delivered something."""
@@ -158,8 +170,22 @@ class History:
         yield from self._bad_views()
         for node, delivery in self.early:
             yield "tenure", f"node {node} is in no group, and delivered {delivery}"
-        if majority and self.undone:
+        if majority:
+            yield from self._bad_certainties()
+
+    def _bad_certainties(self) -> Iterator[tuple[str, str]]:
+        """What cannot be if nothing is ever undone."""
+        if self.undone:
             yield "certain", f"something is undone: {self.undone}"
+        lives = [*self.past, *self.lives.items()]
+        told = {text for _, life in lives for text in life.texts()}
+        for text in self.answers.keys() - told:
+            yield "told", f"{text} was answered, and no replica has delivered it"
+        for node, life in self.lives.items():
+            earlier = [text for one, other in self.known if one == node for text in other.texts()]
+            twice = [text for text, count in Counter(earlier + life.texts()).items() if count > 1]
+            if twice:
+                yield "integrity", f"node {node} has delivered {twice} again"
 
     def _bad_order(self, group: GroupId, order: list[str]) -> Iterator[tuple[str, str]]:
         if len(set(order)) < len(order):
@@ -200,6 +226,8 @@ class History:
         states: dict[tuple[GroupId, int, int], tuple[int, NodeId]] = {}
         for node, life in self.lives.items():
             for one in life.checkpoints:
+                if one.digest is None:  # of a state that goes on
+                    continue
                 place = (self.home[node], one.stamp.clock, one.stamp.issuer)
                 digest, other = states.setdefault(place, (one.digest, node))
                 if digest != one.digest:

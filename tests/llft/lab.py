@@ -27,6 +27,7 @@ from ordercast.replication.llft.protocol import deploy
 from ordercast.replication.llft.receiver import GroupReceiver
 from ordercast.replication.llft.replica import Replica
 from ordercast.replication.llft.standing import Standing
+from ordercast.testing import ProcessDriver, RecordingEnv
 from tests.hand_driven import Chosen, HandDrivenNetwork, nothing
 from tests.llft.history import History
 from tests.story import Story
@@ -96,6 +97,16 @@ class Lab(HandDrivenNetwork):
             self.paused.pop(node, None)
             self.wishes.pop(node, None)
             self.history.crash(node)
+
+    def start_anew(self, *nodes: NodeId) -> None:
+        """Start processes whose disks are lost, and which know only that there was an earlier life."""
+        for node in nodes:
+            self.history.forget(node)
+            env = RecordingEnv(node, self.now, seed=node)
+            env.forgot = True
+            self.drivers[node] = ProcessDriver(self.factories[node], env=env)
+            self._collect(node)
+        self.pump()
 
     def may_crash(self, node: NodeId) -> bool:
         """Whether enough are left without a process, as the protocol promises to go on."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ordercast.replication.llft.client import Client
 from ordercast.replication.llft.messaging import Messaging
+from ordercast.replication.llft.notices import Notices
 from ordercast.replication.llft.performing import Performer
 from ordercast.replication.llft.primary import Primary
 from ordercast.replication.llft.recovery import Recovery
@@ -161,7 +162,7 @@ MUTANTS = (
     ),
     Mutant(
         "undone work that is not reported by replicas",
-        Replica,
+        Notices,
         "undo",
         defects.report_nothing,
         plays.two_sides_work_and_meet,

@@ -131,8 +131,8 @@ def change_alone(self: Seating, node: int, *, joins: bool) -> None:
 
 def go_at_once(self: Seating) -> None:
     """Go without a look at what is settled, or who has the state."""
-    performer = self._replica.performer
-    performer.confirmed = performer.settled = max(performer.seats.left_at or 0, performer.settled)
+    seats, notices = self._replica.performer.seats, self._replica.performer.notices
+    notices.confirmed = notices.settled = max(seats.left_at or 0, notices.settled)
     self.left = True
     self._env.save("started", b"")
 

@@ -60,7 +60,7 @@ def admit(lab: Lab, node: NodeId) -> None:
 
 def lineage(lab: Lab, node: NodeId) -> list[tuple[int, int]]:
     """The number and the primary of each view behind a replica."""
-    views = [begun.view for begun in lab.replica(node).performer.lineage]
+    views = [begun.view for begun in lab.replica(node).performer.notices.lineage]
     return [(view.number, view.precedence % lab.plan_nodes) for view in views]
 
 
@@ -252,6 +252,6 @@ def test_theorems_5_and_6_views_and_operations_go_on(replicas: int) -> None:
         change(lab)
         lab.start(primary)
         assert lab.wait_ms(40 * DETECT_MS, until=lambda: lab.whole(0))
-    places = [begun.place for begun in lab.replica(lab.primary() or 0).performer.lineage]
+    places = [begun.place for begun in lab.replica(lab.primary() or 0).performer.notices.lineage]
     assert places == sorted(set(places)), "each view has a place of its own, and so an operation"
     assert lab.finish() == set()

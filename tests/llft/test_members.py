@@ -234,7 +234,7 @@ def test_no_state_is_handed_over_of_which_no_application_was_told() -> None:
     restarted(lab, 3)
     lab.give(2, 0, MembersAck(lab.replica(0).view, 2, 1))
     lab.wait_ms(5 * BEAT_MS)
-    assert lab.replica(0).performer.place > lab.replica(0).performer.settled
+    assert lab.replica(0).performer.place > lab.replica(0).performer.notices.settled
     assert lab.standing(3) is Standing.ADMITTED and lab.count(StateOffer) == 0
     lab.heal()
     lab.wait_ms(3 * BEAT_MS)

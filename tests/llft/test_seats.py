@@ -53,7 +53,7 @@ def test_seats_follow_the_order() -> None:
     assert not seated.change(2, SeatOrder(0, False))
     assert seated.since == {1: 0, 7: 1} and seated.changed_at == 2
     assert not seated.change(3, SeatOrder(7, False)) and seated.left_at == 3
-    seated.restore({}, 0)
+    seated.restore({}, 0, 0)
     assert seated.since == {0: 0, 1: 0}, "a state in which nobody has moved does not list them"
 
 
@@ -212,7 +212,9 @@ def test_a_primary_that_leaves_hands_over(require_majority: bool) -> None:
 def test_a_primary_that_leaves_stops_ordering_until_backups_have_everything() -> None:
     lab = Lab(detect_ns=1000 * MILLISECOND)
     lab.lost = lambda source, to, message: (
-        isinstance(message, Progress) and source == 2 and message.performed > lab.replica(0).performer.settled
+        isinstance(message, Progress)
+        and source == 2
+        and message.performed > lab.replica(0).performer.notices.settled
     )
     lab.call("a")
     lab.leave(0)

@@ -13,7 +13,7 @@ from ordercast.components.network_ordered.ledger import Ledger, Taken
 from ordercast.components.network_ordered.log import SlotLog
 from ordercast.components.network_ordered.messages import Reply, StartView, SyncPrepare, ViewChange
 from ordercast.components.network_ordered.replica import NetworkReplica as Replica
-from ordercast.components.network_ordered.syncs import Synchronisation
+from ordercast.components.network_ordered.syncs import PART, Synchronisation
 from ordercast.components.network_ordered.views import Views
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import ACTIVE
@@ -293,5 +293,21 @@ def agree_to_news(self: Synchronisation, message: SyncPrepare) -> None:
         _agree(self, message)
 
 
+def stop_after_a_part(self: Synchronisation) -> None:
+    """Forget that more is certain."""
+    _go_on(self)
+    self._certain = self._replica.log.synced_rank
+
+
+def restore_in_parts(self: Synchronisation) -> None:
+    """Execute in parts also what an earlier life may have delivered."""
+    log = self._replica.log
+    part = min(log.index_of(self._certain), log.synced + self._part)
+    if part > log.synced:
+        self._make_certain(part)
+        self._replica.env.set_timer(PART, 1)
+
+
 _agree = Synchronisation._agree
+_go_on = Synchronisation.go_on
 _on_timer = Views.on_timer

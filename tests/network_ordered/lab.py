@@ -289,7 +289,7 @@ class Lab(Replicas):
             if name in order:
                 expected = " ".join(order[: order.index(name) + 1])
                 assert answer == expected, f"{name} was answered '{answer}', and the order is '{expected}'"
-        states: dict[Stamp, int] = {}
+        states: dict[Stamp, int | None] = {}
         for found in self.checkpoints.values():
             for one in found:
                 assert states.setdefault(one.stamp, one.digest) == one.digest, "states differ"

@@ -268,6 +268,20 @@ MUTANTS = (
         deaf.a_deaf_leader_disturbs_once,
     ),
     Mutant(
+        "only the first part executed",
+        Synchronisation,
+        "go_on",
+        defects.stop_after_a_part,
+        plays_logs.what_is_certain_is_executed_in_parts,
+    ),
+    Mutant(
+        "a state restored in parts",
+        Synchronisation,
+        "go_on",
+        defects.restore_in_parts,
+        plays_logs.a_replica_that_returns_executes_what_it_may_have_delivered_at_once,
+    ),
+    Mutant(
         "a follower with no news", Synchronisation, "_agree", defects.agree_to_news, deaf.an_idle_leader_stays
     ),
 )

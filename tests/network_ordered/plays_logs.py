@@ -7,6 +7,7 @@ from ordercast.components.network_ordered.messages import (
     Entries,
     FetchEntries,
     GapCommit,
+    Reply,
     SyncPrepare,
     SyncReply,
 )
@@ -63,6 +64,57 @@ def a_question_tells_that_a_slot_exists() -> None:
     lab.finish("b")
 
 
+def in_parts() -> Lab:
+    """Eight calls have become certain, and a follower has executed the first two of them."""
+    lab = Lab(options=msgspec.structs.replace(OPTIONS, spread=4))
+    for name in "abcdefgh":
+        lab.call(name)
+    while not lab.delivered[1]:
+        lab.wait(MILLISECOND // 10)
+    assert lab.delivered[1] == ["a", "b"] and lab.delivered[0] == [*"abcdefgh"]
+    return lab
+
+
+def what_is_certain_is_executed_in_parts() -> None:
+    """A follower goes on confirming calls between two parts, and ends them before the next proposal."""
+    lab = in_parts()
+    before = lab.kinds(Reply)
+    lab.give(lab.stamp(1, "i"), 1)
+    lab.flush(1)
+    assert lab.kinds(Reply) == before + 1 and lab.delivered[1] == ["a", "b"]
+    for certain in ("abcd", "abcdef", "abcdefgh"):
+        lab.wait(OPTIONS.sync_ns // 8)
+        assert lab.delivered[1] == [*certain]
+    lab.wait(OPTIONS.sync_ns // 8)
+    assert lab.delivered[1] == [*"abcdefgh"]
+    lab.finish(*"abcdefghi")
+
+
+def a_view_ends_between_two_parts() -> None:
+    """What was not executed yet is certain again in the next view."""
+    lab = in_parts()
+    lab.crash(0)
+    lab.wait_ms(150)
+    assert lab.delivered[1] == lab.delivered[2] == [*"abcdefgh"]
+    lab.start(0, forgot=True)
+    lab.finish(*"abcdefgh")
+
+
+def a_replica_that_returns_executes_what_it_may_have_delivered_at_once() -> None:
+    """It delivers nothing of that, so it says only once up to where its state is restored."""
+    lab = Lab(options=msgspec.structs.replace(OPTIONS, spread=4, checkpoint_every=64))
+    for name in "abcdefgh":
+        lab.call(name)
+    lab.wait_ms(12)
+    lab.crash(2)
+    lab.delivered[2].clear()
+    lab.start(2, forgot=True)
+    lab.tell_all()
+    lab.wait_ms(150)
+    assert lab.delivered[2] == [] and sum(one.restored for one in lab.checkpoints[2]) == 1
+    lab.finish(*"abcdefgh")
+
+
 def a_chunk_is_lost() -> None:
     """A state is asked for again from where it stopped, and nothing of it comes twice."""
     lab = Lab(options=msgspec.structs.replace(OPTIONS, checkpoint_every=2, keep=0, chunk_bytes=64))
@@ -113,6 +165,9 @@ def a_state_is_fetched_while_calls_go_on() -> None:
 
 
 LOGS = (
+    what_is_certain_is_executed_in_parts,
+    a_view_ends_between_two_parts,
+    a_replica_that_returns_executes_what_it_may_have_delivered_at_once,
     a_state_is_fetched_while_calls_go_on,
     the_longest_log_has_fewer_calls,
     a_checkpoint_lies_ahead_of_what_is_certain,

@@ -38,7 +38,7 @@ def quiet_replica(process: Process) -> None:
         pass
 
     if isinstance(process, Replica):
-        process.undo = undo  # type: ignore[method-assign]
+        process.performer.notices.undo = undo  # type: ignore[method-assign]
 
 
 def quiet_client(process: Process) -> None:

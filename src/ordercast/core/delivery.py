@@ -228,8 +228,10 @@ class Checkpoint(Notice, frozen=True, gc=False):
     """The state of a service at a replica, after all operations up to a place in the order."""
 
     stamp: Stamp
-    size: int
-    digest: int
+    size: int | None
+    """None, like the digest, if the state that was taken is of a later place: the replica delivers the
+    operations between, and then notes the state."""
+    digest: int | None
     """A check sum of the state and of the answers that are kept with it."""
     restored: bool = False
     """The replica has not executed all operations up to this place: it took the state from another replica.

@@ -2,6 +2,7 @@
 
 from random import Random
 from typing import Annotated, TypeAlias
+from zlib import crc32
 
 import msgspec
 
@@ -20,6 +21,10 @@ class ReplicaOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     questions and proposals are repeated."""
     sync_ns: Duration = 5 * MILLISECOND
     """How often the leader makes its log certain. This is also its sign of life."""
+    spread: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
+    """In so many parts a replica that follows executes what has become certain together. Between them it
+    looks at what has come, and confirms calls. A durable replica executes all of it at once, and saves once.
+    """
     silence_ns: Duration = 40 * MILLISECOND
     """A leader that says nothing, or hears nobody, for so long is replaced."""
     view_ns: Duration = 10 * MILLISECOND
@@ -45,7 +50,7 @@ class ReplicaOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def vary_options(rng: Random) -> dict[str, object]:
     """The options for a run of the swarm."""
-    return {
+    drawn: dict[str, object] = {
         "ask_ns": rng.choice((0, 20_000, 200_000)),
         "gap_ns": rng.choice((500_000, 2_000_000)),
         "sync_ns": rng.choice((1, 5)) * MILLISECOND,
@@ -53,12 +58,15 @@ def vary_options(rng: Random) -> dict[str, object]:
         "keep": rng.choice((0, 4, 1024)),
         "chunk_bytes": rng.choice((64, 16_384)),
     }
+    # Made of the others instead of drawn, so that runs without parts stay as they are.
+    return drawn | {"spread": (1, 1, 3, 16)[crc32(repr(drawn).encode()) % 4]}
 
 
 LIVE_OPTIONS: dict[str, object] = {
     "ask_ns": 1 * MILLISECOND,
     "gap_ns": 20 * MILLISECOND,
     "sync_ns": 20 * MILLISECOND,
+    "spread": 16,
     "silence_ns": 500 * MILLISECOND,
     "view_ns": 100 * MILLISECOND,
     "chunk_bytes": 64 << 10,

@@ -24,7 +24,7 @@ from ordercast.components.network_ordered.ordering import NetworkOrdering, Order
 from ordercast.components.network_ordered.place import LogEntry, LogPlace, Rank, Slot
 from ordercast.components.network_ordered.storage import Store, has_state
 from ordercast.components.network_ordered.supply import Supply
-from ordercast.components.network_ordered.syncs import Synchronisation
+from ordercast.components.network_ordered.syncs import PART, Synchronisation
 from ordercast.components.network_ordered.views import (
     CHANGING,
     NORMAL,
@@ -194,6 +194,8 @@ class NetworkReplica(Process):
         if name == SYNC:
             self.env.set_timer(SYNC, self.options.sync_ns)
             self.syncs.propose()
+        elif name == PART:
+            self.syncs.go_on()
         elif name == SILENCE:
             self.views.watch()
         elif name == GAPS:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ordercast.components.network_ordered.replica import NetworkReplica
     from ordercast.core import NodeId
 
+PART = "part"
+"""The timer of the replica to execute more of what is certain."""
+
 
 class Synchronisation:
     """The part of one replica in it."""
@@ -29,6 +32,10 @@ class Synchronisation:
         self._acks: set[NodeId] = set()
         self._verified: Rank = (0, 0)
         """Up to here the log is that of the leader of this view."""
+        self._certain: Rank = (0, 0)
+        """Up to here the log is known to be certain, also what is not executed yet."""
+        self._part = 0
+        """How many entries are executed at a time."""
         self.muted: Rank = (0, 0)
         """Up to here an earlier life may have delivered."""
 
@@ -36,7 +43,7 @@ class Synchronisation:
         """The view or the tag has changed: what was agreed on before counts no more."""
         self._place = None
         self._acks.clear()
-        self._verified = (0, 0)
+        self._verified = self._certain = (0, 0)
 
     def verify(self, rank: Rank) -> None:
         """Note that the log is that of the leader up to a place."""
@@ -113,9 +120,21 @@ class Synchronisation:
             self._commit((message.clock, message.sequencer))
 
     def _commit(self, rank: Rank) -> None:
-        log = self._replica.log
+        log, store, options = self._replica.log, self._replica.store, self._replica.options
         if log.synced_rank < rank <= log.rank and self._is_verified(rank):
-            self._make_certain(log.index_of(rank))
+            self._certain = rank
+            parts = 1 if store.is_durable else options.spread
+            self._part = -(-(log.index_of(rank) - log.synced) // parts)
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Execute the next part of what is certain: as if the leader had proposed only that."""
+        replica, log = self._replica, self._replica.log
+        stop = log.index_of(self._certain)
+        if stop > log.synced:
+            self._make_certain(min(stop, max(log.synced + self._part, log.index_of(self.muted))))
+        if self._certain > log.synced_rank:
+            replica.env.set_timer(PART, replica.options.sync_ns // (2 * replica.options.spread))
 
     def _make_certain(self, stop: int) -> None:
         """Execute, deliver and keep the state, up to this many entries."""
@@ -134,7 +153,8 @@ class Synchronisation:
                 replica.env.deliver(Delivered(call.bundle, groups, call.client, done.stamp))
             replica.on_certain(log.entries[index])
         self._take_checkpoints()
-        replica.ordering.forget(log.place_at(log.synced), log.entries)
+        if log.synced_rank >= self._certain:
+            replica.ordering.forget(log.place_at(log.synced), log.entries)
 
     def _note_restored(self, middle: int) -> None:
         """What is before counts as restored: an earlier life may have delivered it, and nothing beyond."""

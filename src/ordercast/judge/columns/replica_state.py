@@ -18,9 +18,9 @@ from ordercast.trace import Kind
 def replica_state(case: Case, findings: Findings) -> None:
     """Compare the checkpoints of each place, and look behind states that were taken over."""
     trace = case.trace
-    rows = _placed(trace)
-    if not len(rows):
+    if not len(trace.rows(Kind.CHECKPOINT)):
         return
+    rows = _placed(trace)
     first = _firsts(trace, rows)
     differs = np.zeros(len(rows), bool)
     for name in ("size", "digest"):
@@ -35,9 +35,9 @@ def replica_state(case: Case, findings: Findings) -> None:
 
 
 def _placed(trace: Trace) -> Ints:
-    """The checkpoints that have a group and a place."""
+    """The checkpoints that have a group, a place and a digest."""
     rows = trace.rows(Kind.CHECKPOINT)
-    for name in ("stamp_clock", "stamp_issuer"):
+    for name in ("stamp_clock", "stamp_issuer", "digest"):
         rows = rows[trace.column(name)[rows] != null_of(trace.column(name))]
     placed: Ints = rows[trace.groups.codes[rows] >= 0]
     return placed

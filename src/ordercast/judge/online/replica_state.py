@@ -32,7 +32,7 @@ class ReplicaState(Oracle):
 
     def _on_checkpoint(self, event: Event) -> None:
         self._restored.setdefault(event.node, Restored()).on_checkpoint(event)
-        if event.stamp_clock is None or event.stamp_issuer is None:
+        if event.stamp_clock is None or event.stamp_issuer is None or event.digest is None:
             return
         for group in event.groups or ():
             first = self._known.setdefault((group, event.stamp_clock, event.stamp_issuer), event)

@@ -36,10 +36,10 @@ class Client(Generic[S]):
             getattr(service, name): kind for name, kind in self._type.operations.items()
         }
 
-    async def call(
+    def call(
         self, operation: Callable[Concatenate[S, P], R], /, *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        """Call an operation, for example ``call(Store.put, "a", "1")``, and wait for its result.
+    ) -> Coroutine[Any, Any, R]:
+        """Call an operation, for example ``await client.call(Store.put, "a", "1")``, for its result.
 
         Raises `Refused` or `ServiceFailed` if the service answers so, and `Unknown` if no answer comes in
         time. With wrong arguments it raises `LocalError` and calls nothing.
@@ -47,8 +47,7 @@ class Client(Generic[S]):
         kind = self._kinds.get(operation)
         if kind is None:
             raise self._unknown(getattr(operation, "__qualname__", str(operation)))
-        result: R = await self._calls.call(kind, kind.pack(args, kwargs))
-        return result
+        return self._calls.call(kind, kind.pack(args, kwargs))
 
     def transaction(self, writes: Sequence[str] = (), reads: Sequence[str] = ()) -> Transacting:
         """A general transaction: entered with ``async with``, it locks and reads all of its keys at once.

@@ -122,13 +122,19 @@ class Nodes:
         self._hear_host = hear
 
     def pass_on(self) -> None:
-        """Handle messages between processes here, up to a limit per turn."""
-        local = self._turn.local
-        for _ in range(LOCAL_MAX):
-            if not local:
-                return
-            node, source, message = local.popleft()
-            self._handle(self._envs[node], source, message)
+        """Handle messages between processes here, up to a limit per turn.
+
+        What these send elsewhere leaves before what they send here is handled, so that other hosts work at
+        the same time; unless something has to be saved first, which is saved once a turn.
+        """
+        local, left = self._turn.local, LOCAL_MAX
+        while local and left > 0:
+            for _ in range(min(len(local), left)):
+                left -= 1
+                node, source, message = local.popleft()
+                self._handle(self._envs[node], source, message)
+            if local and not self._turn.saves and self._outbox.is_open:
+                self._life.attempt(self._let_all_out)
 
     def on_timer(self, node: NodeId, name: str) -> None:
         """Handle a timer of a process that went off."""
@@ -163,6 +169,9 @@ class Nodes:
             self._life.fail(protocol_failed(env.me, env.now, event, error))
         if self._outbox.closed:
             self._life.attempt(self._let_out)
+
+    def _let_all_out(self) -> None:
+        self._outlet.let_out(self._turn.take())
 
     def _let_out(self) -> None:
         self._outlet.let_out(self._turn.take_full())

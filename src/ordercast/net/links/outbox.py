@@ -50,6 +50,11 @@ class Outbox:
         """The largest message to one destination that needs no fragments."""
         return self._room - FRAME_BYTES - DESTINATION_BYTES
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there are frames in the open datagram."""
+        return bool(self._frames)
+
     def send(
         self, hosts: tuple[HostId, ...], source: NodeId, destinations: bytes, count: int, body: bytes
     ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from ordercast.core import Message, Nanos, NodeId, RemoteError
-from ordercast.replication.llft.checkpoint import capture, install, read
+from ordercast.replication.llft.checkpoint import install, read
 from ordercast.replication.llft.messages import (
     PART_BYTES,
     AcceptBackup,
@@ -144,9 +144,9 @@ class Admission:
 
     def _is_told(self, guest: Guest) -> bool:
         """Whether the application here was told of what is in a checkpoint: a newcomer tells nothing of that.
-        With `require_majority` that may have to wait for the newcomer itself."""
+        With `require_majority` that may have to wait for the newcomer itself, and the checkpoint says it."""
         performer, options = self._replica.performer, self._replica.options
-        return options.require_majority or not guest.birth or performer.settled >= guest.place
+        return options.require_majority or not guest.birth or performer.notices.settled >= guest.place
 
     def _capture(self, guest: Guest) -> None:
         performer = self._replica.performer
@@ -155,14 +155,7 @@ class Admission:
             incoming = connection.incoming
             incoming.released = min(incoming.released, incoming.delivered_watermark())
         guest.place = performer.place
-        guest.checkpoint = capture(
-            performer.place,
-            performer.lineage,
-            performer.executor.snapshot(),
-            self._replica.messaging,
-            performer.asker.answered.groups,
-            performer.seats,
-        )
+        guest.checkpoint = performer.state()
 
     def _update(self) -> None:
         """Semi-passive: hand the state to the backups, if much has happened since the last time."""
@@ -273,14 +266,13 @@ class Admission:
             return
         if replica.standing is not Standing.ADMITTED:
             return
-        replica.undo(record.lineage)
+        performer.notices.undo(record.lineage)
         install(record, replica.messaging)
         performer.restore(record, replica.membership.members)
         performer.active = replica.options.replication == "semi-active"
         replica.log = OrderLog(record.place)
         replica.view, replica.begin = record.lineage[-1]
         replica.remembers = True
-        replica.seating.on_state()
         replica.succession.behind = False
         replica.turn(Turn.RESTORE)
         replica.heard_at = self._env.now

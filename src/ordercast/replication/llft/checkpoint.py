@@ -11,6 +11,7 @@ from ordercast.replication.llft.lineage import Begun, Views
 from ordercast.replication.llft.messages import CLIENT, Role
 from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, Party, ViewId
+from ordercast.replication.llft.notices import Pending
 from ordercast.replication.llft.seats import Seats
 
 
@@ -46,6 +47,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     """Who has a seat in the group, and since which place. Empty if nobody has joined or left yet."""
     seated: int = 0
     """The place at which somebody joined or left last."""
+    pending: Pending | None = None
+    """What is not settled of this; None if all is, or if it will be before it is handed over."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -59,12 +62,15 @@ def capture(
     messaging: Messaging,
     answered: dict[Party, Ranges],
     seats: Seats,
+    pending: Pending | None,
 ) -> bytes:
     """The checkpoint of a member that has performed everything up to a place."""
     links = tuple(map(_record, messaging.connections.values()))
     closed = tuple((client, server, number) for (client, server), number in sorted(messaging.closed.items()))
     views = dict(sorted(messaging.views.begun.items()))
     record = (place, lineage, messaging.clock, executor, links, closed, views)
+    if pending is not None:
+        return _encoder.encode((*record, answered, seats.since, seats.changed_at, pending))
     if seats.changed_at:
         return _encoder.encode((*record, answered, seats.since, seats.changed_at))
     return _encoder.encode((*record, answered) if answered else record)
@@ -73,9 +79,12 @@ def capture(
 def read(data: bytes) -> Record:
     """The checkpoint in some bytes, or `RemoteError`."""
     try:
-        return _decoder.decode(data)
+        record = _decoder.decode(data)
     except (*MALFORMED, LocalError) as error:
         raise RemoteError(f"a checkpoint cannot be read: {error}") from error
+    if record.pending is not None:
+        record.pending.check(record.place, record.lineage, {one.link: one.produced for one in record.links})
+    return record
 
 
 def _record(connection: Connection) -> LinkRecord:

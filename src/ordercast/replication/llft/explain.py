@@ -26,7 +26,7 @@ def explain_replica(replica: Replica) -> Explanation:
         "members": members,
         "precedence": replica.precedence,
         "performed up to place": performer.place,
-        "settled up to place": performer.settled,
+        "settled up to place": performer.notices.settled,
         "messages kept": sum(
             len(connection.incoming.kept) + len(connection.outgoing.sent)
             for connection in replica.messaging.connections.values()
@@ -124,7 +124,8 @@ def _waits_of_primary(replica: Replica) -> list[Wait]:
         waits.append(
             Wait("the messages of clients", "backups that are behind", primary.stalled_since, on=behind)
         )
-    if replica.performer.settled < replica.performer.place:
-        place = f"places {replica.performer.settled + 1} to {replica.performer.place}"
+    settled, performed = replica.performer.notices.settled, replica.performer.place
+    if settled < performed:
+        place = f"places {settled + 1} to {performed}"
         waits.append(Wait(place, "the backups to have them too", now, on=behind))
     return waits

@@ -11,27 +11,15 @@ from __future__ import annotations
 from collections import deque
 
 from ordercast.components.execution import Call, Execution, Executor, unpack_call
-from ordercast.core import (
-    Checkpoint,
-    Delivered,
-    Env,
-    GroupId,
-    Joined,
-    MessageId,
-    NodeId,
-    RemoteError,
-    Stamp,
-    View,
-)
-from ordercast.core.delivery import ANEW, Delivery
+from ordercast.core import Env, GroupId, MessageId, NodeId, RemoteError, Stamp
 from ordercast.replication.llft.asker import Asker
-from ordercast.replication.llft.checkpoint import Record
+from ordercast.replication.llft.checkpoint import Record, capture
 from ordercast.replication.llft.connection import Connection, Kept
 from ordercast.replication.llft.in_use import InUse
-from ordercast.replication.llft.lineage import Views, begin, extended
 from ordercast.replication.llft.messages import CLIENT, SERVER, Role
 from ordercast.replication.llft.messaging import Messaging
 from ordercast.replication.llft.names import Link, ViewId
+from ordercast.replication.llft.notices import CallNews, Notices, Pending, StateNews
 from ordercast.replication.llft.orders import (
     AnyEntry,
     CloseOrder,
@@ -43,7 +31,7 @@ from ordercast.replication.llft.orders import (
 from ordercast.replication.llft.replies import pack_answer
 from ordercast.replication.llft.seats import Seats
 from ordercast.replication.llft.setting import Setting
-from ordercast.replication.llft.step import Settled, Step, assemble
+from ordercast.replication.llft.step import Step, assemble
 
 
 class Performer:
@@ -66,12 +54,6 @@ class Performer:
         """The last operation that was performed, or logged."""
         self.executed = 0
         """The last operation that was performed."""
-        self.lineage: Views = begin(first)
-        self.settled = 0
-        """The application was told of everything up to this place."""
-        self.confirmed = 0
-        """The primary has said that all is settled up to this place. A state does not say that of its own."""
-        self._waiting: deque[Settled] = deque()
         self._logged: deque[Step] = deque()
         """What a semi-passive backup has not performed."""
         self._log_partial: dict[Link, list[bytes]] = {}
@@ -83,15 +65,14 @@ class Performer:
         """Messages that wait until a place is settled: the place, the connection, the index."""
         self.in_use = InUse(messaging.party)
         self.seats = Seats(env.me, setting.founders(group))
-        self._members: tuple[int, ...] = ()
-        """The precedences of the members at the beginning of the present view."""
+        self.notices = Notices(env, setting, group, first, self.seats)
         self.active = True
         """Whether operations are performed, not only logged."""
 
     @property
     def view(self) -> ViewId:
         """The view in which the last operation was performed."""
-        return self.lineage[-1].view
+        return self.notices.lineage[-1].view
 
     def step(self, place: int, entry: AnyEntry) -> bool:
         """Perform the operation at the next place; False if its message is missing."""
@@ -123,9 +104,9 @@ class Performer:
         if link is not None:
             self.in_use.begin(link)
         if isinstance(entry, ViewOrder):
-            self._begin_view(place, entry)
+            self.notices.begin_view(place, entry.view, entry.members)
         elif isinstance(entry, SeatOrder) and self.seats.change(place, entry):
-            self._tell(place, Joined(self._group, stamp=self.stamp(place)), self._present())
+            self.notices.come_in(place)
         if self.active:
             self._execute(step)
         else:
@@ -178,7 +159,7 @@ class Performer:
         if call is None or call.read or self._was_logged(call):
             return
         self._log_seen[call.first] = place
-        self._tell_call(place, call, self.stamp(place))
+        self.notices.tell(CallNews(place, call.client, call.bundle))
 
     def _was_logged(self, call: Call) -> bool:
         """Whether a call is not performed: as a repetition, or because its client does not wait for it."""
@@ -191,14 +172,14 @@ class Performer:
     def wake(self) -> None:
         """Perform what was logged: this replica becomes the primary."""
         self.active = True
-        told = list(self._waiting)
+        told = self.notices.waiting.copy()
         for step in self._logged:
             self._execute(step)
         self._logged.clear()
         self._log_seen.clear()
         self._log_floors.clear()
         self._log_partial.clear()
-        self._waiting = deque(told)  # the application was told of these operations when they were logged
+        self.notices.waiting = told  # of these operations it was told when they were logged
 
     # Performing
 
@@ -230,15 +211,15 @@ class Performer:
             self._on_call(place, connection.link, call)
 
     def _on_call(self, place: int, link: Link, call: Call) -> None:
-        stamp = self.stamp(place)
+        stamp = self.notices.stamp(place)
         done = self.executor.execute(call, stamp, link)
         if done is None:
             self._excuse(place, link, call, stamp)
             return
         if done.fresh:
-            self._tell_call(place, call, stamp)
+            self.notices.tell(CallNews(place, call.client, call.bundle))
             if self._every and self.executor.executed % self._every == 0:
-                self._tell(place, Checkpoint(self._group, stamp, *self.executor.digest()))
+                self.notices.tell(StateNews(place, *self.executor.digest()))
         if done.finished:
             self._answer(place, link, done, stamp if call.read else done.stamp)
 
@@ -259,46 +240,12 @@ class Performer:
         """Messages that were produced may leave when this place allows it."""
         self._outbox.extend((place, link, index) for index in indexes)
 
-    def _tell_call(self, place: int, call: Call, stamp: Stamp) -> None:
-        carried = Delivered(
-            call.bundle, (self._group,), call.client, stamp, config=self._view_at(place).number
-        )
-        self._tell(place, carried)
-
     def _call(self, link: Link, payload: bytes) -> Call | None:
         try:
             call = unpack_call(payload)
         except RemoteError:  # all replicas find it alike, and no correct client waits for an answer
             return None
         return call if call.client in self._setting.parties[link.client] else None
-
-    def stamp(self, place: int) -> Stamp:
-        """What a place is called outside."""
-        return Stamp(place, self._view_at(place).precedence)
-
-    def _view_at(self, place: int) -> ViewId:
-        """The view to which a place belongs."""
-        for begun in reversed(self.lineage):
-            if begun.place <= place:
-                return begun.view
-        return self.lineage[0].view
-
-    def _begin_view(self, place: int, entry: ViewOrder) -> None:
-        """The virtual synchrony point: from here on this replica is in the new view."""
-        previous = self.view
-        self.lineage = extended(self.lineage, entry.view, place)
-        self._members = entry.members
-        self._tell(place, self._notice(previous))
-
-    def _present(self) -> View:
-        """The present view, for an application that comes into it."""
-        return self._notice(self.lineage[-2:][0].view, ANEW)
-
-    def _notice(self, previous: ViewId, note: str = "") -> View:
-        view, place = self.lineage[-1]
-        nodes = tuple(sorted(member % self._setting.nodes for member in self._members))
-        stamp = Stamp(max(0, place - 1), view.precedence, (previous.number, previous.precedence))
-        return View(self._group, view.number, nodes, note, stamp=stamp)
 
     def _renumber(self, entry: ViewOrder) -> None:
         """Number the messages of each connection from one again."""
@@ -309,27 +256,15 @@ class Performer:
 
     # What is settled
 
-    def _tell(self, place: int, *notices: Delivery) -> None:
-        if not self.seats.silent:
-            self._waiting.append(Settled(place, notices))
-
     def settle(self, place: int) -> None:
         """Tell the application of what is settled now, in order."""
-        waiting = self._waiting
-        while waiting and waiting[0].place <= min(place, self.place):
-            for notice in waiting.popleft().notices:
-                if not self.seats.told:
-                    self.seats.told = True
-                    self._env.save("started", b"1")
-                self._env.deliver(notice)
-        self.confirmed = max(self.confirmed, min(place, self.place))
-        self.settled = max(self.settled, self.confirmed)
+        self.notices.settle(min(place, self.place))
 
     def pass_on(self, *, leads: bool) -> None:
         """Send what may be sent: at once, or when it is settled. A backup notes what it would have sent."""
         outbox, messaging = self._outbox, self._messaging
         at_once = leads and not self._gated
-        while outbox and (at_once or outbox[0][0] <= self.settled):
+        while outbox and (at_once or outbox[0][0] <= self.notices.settled):
             _, link, index = outbox.popleft()
             connection = messaging.connections.get(link)
             if connection is not None:
@@ -339,33 +274,47 @@ class Performer:
 
     # States
 
+    def state(self) -> bytes:
+        """The checkpoint of this replica after its last place."""
+        notices = self.notices
+        return capture(
+            self.place,
+            notices.lineage,
+            self.executor.snapshot(),
+            self._messaging,
+            self.asker.answered.groups,
+            self.seats,
+            notices.pending(self.place, self._outbox),
+        )
+
     def restore(self, record: Record, members: tuple[int, ...]) -> None:
         """Take over a state of the primary, and say so."""
         self.executor.restore(record.executor)
         self.asker.answered.groups = record.answered
-        self.seats.restore(record.seats, record.seated)
-        self.place = self.executed = place = record.place
-        self.lineage, self._members = record.lineage, members
-        self._waiting.clear()
+        self.seats.restore(record.seats, record.seated, record.place)
+        self.place = self.executed = record.place
         self._logged.clear()
         self._log_seen.clear()
         self._log_floors.clear()
         self._log_partial.clear()
-        self._outbox.clear()
+        self._hold_back(record.pending)
         self.in_use.restore(self._messaging.connections)
-        self.settled = place
-        self.confirmed = 0
-        if not self.seats.told:
-            return
-        if place:
-            digest = self.executor.digest()
-            self._env.deliver(Checkpoint(self._group, self.stamp(place), *digest, restored=True))
-        self._env.deliver(self._present())
+        digest = self.executor.digest()
+        self.notices.restore(record.place, record.lineage, members, record.pending, digest)
+
+    def _hold_back(self, pending: Pending | None) -> None:
+        """Messages of a state that are not settled may not leave yet."""
+        self._outbox = deque(pending.outbox if pending is not None else ())
+        for _, link, index in reversed(self._outbox):
+            connection = self._messaging.connections.get(link)
+            if connection is not None:
+                connection.outgoing.cleared = min(connection.outgoing.cleared, index - 1)
 
     def update(self, record: Record) -> None:
         """Semi-passive: take over a state, instead of performing what was logged up to its place."""
         self.executor.restore(record.executor)
         self.asker.answered.groups = record.answered
+        self._hold_back(record.pending)
         self.executed = place = record.place
         while self._logged and self._logged[0].place <= place:
             for link in self._logged.popleft().ends:

@@ -51,9 +51,12 @@ class Primary:
         others = [other for other in self._replica.membership.members if other != mine]
         self.peers = {other: Peer(now, synced=synced) for other in others}
         log = self._replica.log
-        self.safe = self.settled = max(log.after, min(self._replica.performer.settled, log.end))
+        self.settled = min(self._replica.performer.notices.settled, log.end)
+        self.safe = max(log.after, self.settled)
+        if not self._replica.options.require_majority:
+            self.settled = self.safe
         for peer in self.peers.values():
-            peer.performed = self.safe
+            peer.performed = self.settled
         self.stalled_since = None
         self._spread = self.safe
         self._marks.clear()

@@ -163,7 +163,7 @@ class Recovery:
         if last is not None and self._env.now - last < replica.options.ack_ns:
             return
         self._told_at[party] = self._env.now
-        told = NewPrimaryView(replica.party, replica.performer.lineage, final=True)
+        told = NewPrimaryView(replica.party, replica.performer.notices.lineage, final=True)
         replica.messaging.tell(party, told)
 
     def on_primary_tick(self) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sized
 
-from ordercast.core import Env, Explanation, Message, NodeId, Process, RemoteError, Stamp, Undone
+from ordercast.core import Env, Explanation, Message, NodeId, Process, RemoteError
 from ordercast.replication.llft.admission import Admission
 from ordercast.replication.llft.connection import Connection
 from ordercast.replication.llft.explain import explain_replica
 from ordercast.replication.llft.group import Group
 from ordercast.replication.llft.limits import check_claims
-from ordercast.replication.llft.lineage import Views, extended, part
+from ordercast.replication.llft.lineage import Views, extended
 from ordercast.replication.llft.membership import Membership
 from ordercast.replication.llft.messages import (
     Accept,
@@ -132,6 +132,7 @@ class Replica(Process, Group):
             self.standing, self.remembers = Standing.OUTSIDE, False
             restarted = saved or self.env.forgot
             self.why_outside = "it has restarted without its state" if restarted else "it joins the group"
+            self.performer.notices.doubtful = bool(saved) and not self.env.forgot
         elif self.env.me == founders[0]:
             self.standing = Standing.PRIMARY
         if told:
@@ -373,20 +374,8 @@ class Replica(Process, Group):
 
     def known_lineage(self) -> Views:
         """The views behind this replica, with the one whose beginning it has not performed yet."""
-        performed = self.performer.lineage
+        performed = self.performer.notices.lineage
         return performed if self.performer.view == self.view else extended(performed, self.view, self.begin)
-
-    def undo(self, lineage: Views) -> None:
-        """Say what of this replica's work does not survive, where it meets another lineage. If that is its
-        seat too, its application is to be told again when it joins."""
-        meeting = part(self.performer.lineage, lineage)
-        if meeting is None or self.options.require_majority or meeting.place >= self.performer.settled:
-            return
-        view = lineage[-1].view
-        place = Stamp(meeting.place, meeting.view.precedence, (view.number, view.precedence))
-        self.env.deliver(Undone(self.party, place))
-        if (self.performer.seats.mine or 0) > meeting.place:
-            self.performer.seats.told = False
 
     def explain(self) -> Explanation:
         """What waits here, and for what."""

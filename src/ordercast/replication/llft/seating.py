@@ -50,12 +50,7 @@ class Seating:
     def leave(self) -> None:
         """Give up the seat, as soon as that is possible."""
         self.leaving_since = self._env.now
-
-    def on_state(self) -> None:
-        """A state was taken over. If the group has ended the seat meanwhile, the wish is granted."""
-        performer = self._replica.performer
-        if self.leaving_since is not None and performer.seats.told and performer.seats.mine is None:
-            performer.seats.left_at, performer.seats.silent = performer.place, False
+        self._replica.performer.seats.leaving = True
 
     def on_tick(self) -> None:
         """Ask for what this replica wants, again and again."""
@@ -102,7 +97,7 @@ class Seating:
         """Order a change of the seats, if the one before it is settled, and so is the present view."""
         replica = self._replica
         performer = replica.performer
-        settled = max(performer.seats.changed_at, replica.begin) <= performer.settled
+        settled = max(performer.seats.changed_at, replica.begin) <= performer.notices.settled
         others = (self._ready() | {self._env.me}) & performer.seats.since.keys() - {node}
         if settled and (joins or others):
             replica.primary.append(SeatOrder(node, joins))
@@ -114,24 +109,25 @@ class Seating:
         replica = self._replica
         performer = replica.performer
         place = performer.seats.left_at
-        if place is None or performer.confirmed < max(place, performer.settled):
+        notices = performer.notices
+        if place is None or notices.confirmed < max(place, notices.settled):
             return
         if replica.leads:
-            if not self.hands_over or performer.confirmed < replica.log.end:
+            if not self.hands_over or notices.confirmed < replica.log.end:
                 return
             self._env.multicast(replica.peers, SeatAsk(replica.view, place, joins=False))
         elif replica.standing is not Standing.BACKUP:
             return
         self.left = True
         self._env.save("started", b"")
-        self._env.deliver(Left(replica.party, stamp=performer.stamp(performer.settled)))
+        self._env.deliver(Left(replica.party, stamp=notices.stamp(notices.settled)))
 
     @property
     def hands_over(self) -> bool:
         """Whether this is a primary that orders nothing more, since it leaves and another one can follow."""
         performer = self._replica.performer
         place = performer.seats.left_at
-        if place is None or place > performer.confirmed:
+        if place is None or place > performer.notices.confirmed:
             return False
         return bool(self._ready() & performer.seats.since.keys())
 

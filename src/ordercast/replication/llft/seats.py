@@ -17,7 +17,7 @@ from ordercast.replication.llft.orders import OrderLog, SeatOrder
 class Seats:
     """The seats of a group after the last place that a member has performed."""
 
-    __slots__ = ("_founders", "_me", "changed_at", "left_at", "silent", "since", "told")
+    __slots__ = ("_founders", "_me", "changed_at", "leaving", "left_at", "silent", "since", "told")
 
     def __init__(self, me: NodeId, founders: Iterable[NodeId]) -> None:
         self._me = me
@@ -30,6 +30,8 @@ class Seats:
         """Whether the application of this replica counts itself in the group."""
         self.silent = False
         """Whether it is told of nothing yet: this replica has not taken a seat since its last state."""
+        self.leaving = False
+        """Whether the application of this replica wants to leave."""
         self.left_at: int | None = None
         """The place at which the seat of this replica has ended."""
 
@@ -52,12 +54,14 @@ class Seats:
         self.silent = self.silent and not entry.joins
         return comes_in
 
-    def restore(self, since: Mapping[NodeId, int], changed_at: int) -> None:
-        """Go on with the seats of a checkpoint."""
+    def restore(self, since: Mapping[NodeId, int], changed_at: int, place: int) -> None:
+        """Go on with the seats of a checkpoint. If the group has ended the seat of a replica that wants to
+        leave, its wish is granted: its application hears of the group until it goes."""
         self.since = dict(since if changed_at else self._founders)
         self.changed_at = changed_at
-        self.silent = self.mine is None or not self.told
-        self.left_at = None
+        granted = self.leaving and self.told and self.mine is None
+        self.silent = not granted and (self.mine is None or not self.told)
+        self.left_at = place if granted else None
 
     def after(self, log: OrderLog, place: int, upto: int) -> set[NodeId]:
         """Who has a seat after a later place, by the ordering information behind the one performed last."""

@@ -1,20 +1,12 @@
-"""What a performer keeps of the operations of its group: those to be performed, and what is told of them."""
+"""What a performer keeps of the operations of its group: those to be performed."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ordercast.core.delivery import Delivery
 from ordercast.replication.llft.connection import Kept
 from ordercast.replication.llft.names import Link
 from ordercast.replication.llft.orders import AnyEntry
-
-
-class Settled(NamedTuple):
-    """What the application is told when a place is settled."""
-
-    place: int
-    notices: tuple[Delivery, ...]
 
 
 class Step(NamedTuple):
