@@ -43,7 +43,7 @@ def test_a_ballot_within_reach_is_taken() -> None:
 
 def test_ballots_of_nodes_that_are_no_replicas_are_refused() -> None:
     world = LogWorld()
-    with pytest.raises(RemoteError, match="node 9 sent a Prepare, but is no replica of this log"):
+    with pytest.raises(RemoteError, match="node 9 sent a message of a log of which it is no replica"):
         world.replica(0).on_message(9, Prepare(HIGHEST, 0, 0))
     assert world.replica(0).ballot == 0
     assert world.replica(0).is_leader

@@ -39,7 +39,6 @@ from ordercast.core import (
     Message,
     NodeId,
     Process,
-    RemoteError,
     Wait,
 )
 
@@ -194,9 +193,7 @@ class Replica(Process):
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """A message of consensus arrived."""
-        index = self._group.indices.get(source)
-        if index is None:
-            raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no replica of this log")
+        index = self._group.index_of(source)
         if type(message) is not Accepted:  # which counts only for a slot that is in flight
             self._limits.check(source, message, max(self._seen, self._journal.promised))
         if self._recovery:
