@@ -8,20 +8,6 @@ from ordercast.replication.llft.lineage import Begun
 from ordercast.replication.llft.names import Link, ViewId
 from ordercast.replication.llft.notices import CallNews, Pending, ViewNews
 from tests.llft import plays_pending
-from tests.llft.mutants import Mutant
-from tests.llft.plays import Play
-from tests.llft.plays_pending import MUTANTS, PENDING
-
-
-@pytest.mark.parametrize("play", PENDING, ids=lambda play: play.__name__)
-def test_promises_are_kept(play: Play) -> None:
-    assert play() == set()
-
-
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_defect_breaks_a_promise(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutant.owner, mutant.attribute, mutant.value)
-    assert mutant.breaks in mutant.play()
 
 
 @pytest.mark.parametrize("replication", ["semi-active", "semi-passive"])
