@@ -25,7 +25,7 @@ from ordercast.components.network_ordered.messages import (
     ViewChangeRequest,
 )
 from ordercast.components.network_ordered.views import RETURNING
-from ordercast.core import RemoteError
+from ordercast.core import RemoteError, named
 
 if TYPE_CHECKING:
     from ordercast.components.network_ordered.replica import NetworkReplica
@@ -68,7 +68,7 @@ class Inbox:
             case StepsTold():
                 replica.ordering.take_steps(message.since, message.steps)
             case _:
-                raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
+                raise RemoteError(f"node {source} sent {named(message)} to a replica")
 
     def _on_returning(self, source: NodeId, message: Message) -> None:
         """Without memory, this replica only takes: a view that takes it in, and the log of that view."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from ordercast.components.network_ordered import LogEntry, LogPlace, NetworkOrdering, OrderingOwner
 from ordercast.components.network_ordered.place import Slot
-from ordercast.core import Env, GroupId, Message, NodeId, RemoteError, Wait
+from ordercast.core import Env, GroupId, Message, NodeId, RemoteError, Wait, named
 from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
 from ordercast.protocols.hydra.lane import Lane
@@ -209,7 +209,7 @@ class HydraOrdering(NetworkOrdering):
         elif isinstance(message, Revived):
             self._on_revived(source, message)
         else:
-            raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no aggregator")
+            raise RemoteError(f"node {source} sent {named(message)}, but is no aggregator")
 
     def on_timer(self, name: str) -> bool:
         """Suspect silent sequencers, or ask for flushes."""

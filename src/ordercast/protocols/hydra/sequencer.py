@@ -18,6 +18,7 @@ from ordercast.core import (
     RemoteError,
     Seen,
     Wait,
+    named,
 )
 from ordercast.protocols.hydra.acks import ACK, Acks
 from ordercast.protocols.hydra.kept import Kept
@@ -142,7 +143,7 @@ class Sequencer(KnowsSequencers):
             case Ask() | Receipt() | Refresh():
                 pass  # this sequencer keeps nothing, or has lost its number
             case _:
-                raise RemoteError(f"node {source} sent a {type(message).__name__} to a sequencer")
+                raise RemoteError(f"node {source} sent {named(message)} to a sequencer")
 
     def on_timer(self, name: str) -> None:
         """Flush, answer delayed requests, or ask again for a number."""

@@ -28,6 +28,7 @@ from ordercast.core import (
     RemoteError,
     Stack,
     Wait,
+    named,
 )
 from ordercast.protocols.hydra.audience import Audience
 from ordercast.protocols.hydra.limits import Limits, first_after
@@ -146,7 +147,7 @@ class ConfigurationReplica(Stack):
             case Join() if source not in self._clients:
                 self._limits.check_join(source, message.life, self.env.now)
             case Report() | BlindReport() | Rebirth() if source not in self._home:
-                raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no receiver")
+                raise RemoteError(f"node {source} sent {named(message)}, but is no receiver")
             case Report():
                 self._limits.check_report(source, message, self.env.now)
             case Rebirth():
@@ -156,7 +157,7 @@ class ConfigurationReplica(Stack):
             case Suspect() | BlindReport() | Fetch() | Echo():
                 pass
             case _:
-                raise RemoteError(f"node {source} sent a {type(message).__name__} to the service")
+                raise RemoteError(f"node {source} sent {named(message)} to the service")
 
     def on_own_timer(self, name: str) -> None:
         """Time to announce."""

@@ -20,6 +20,7 @@ from ordercast.core import (
     Wait,
     message_name,
     message_sender,
+    named,
 )
 from ordercast.transactions.granola.entries import (
     Entry,
@@ -92,7 +93,7 @@ class GranolaServer(LoggedReplica):
             case Enquiry() if source not in self._homes:
                 self._make_certain(source, None)
             case _:
-                raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
+                raise RemoteError(f"node {source} sent {named(message)} to a replica")
 
     def _check_groups(self, groups: Groups) -> None:
         known = self._shards.keys() >= set(groups)
@@ -297,7 +298,14 @@ class GranolaServer(LoggedReplica):
             blocker, lacks = "transactions with lower timestamps", self._lacks_first()
         what = "end of general transaction" if subject.ends else "call"
         on = tuple(node for group in lacks for node in self._shards[group])
-        return Wait(f"{what} {message_name(subject.first)}", blocker, since, groups=record.groups, on=on)
+        return Wait(
+            f"{what} {message_name(subject.first)}",
+            blocker,
+            since,
+            unpack_call(record.call).bundle if record.call else None,
+            groups=record.groups,
+            on=on,
+        )
 
 
 def _name(entry: Entry) -> tuple[type[Entry], Subject, int]:

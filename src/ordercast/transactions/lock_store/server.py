@@ -6,7 +6,7 @@ final.
 
 from collections.abc import Iterator, Sequence
 
-from ordercast.components.execution import Execution
+from ordercast.components.execution import Execution, unpack_call
 from ordercast.components.execution.messages import place_of_stamp
 from ordercast.components.logged_service.logged_replica import LoggedReplica, Place
 from ordercast.components.logged_service.messages import Redirect
@@ -26,6 +26,7 @@ from ordercast.core import (
     Wait,
     message_name,
     message_sender,
+    named,
 )
 from ordercast.core.bundle import bundle_span
 from ordercast.transactions.lock_store.commands import (
@@ -96,7 +97,7 @@ class ShardServer(LoggedReplica):
             case Redirect() if source in self._homes and source not in self.members:
                 self._ending.on_leads(self._homes[source], message.leader)
             case _:
-                raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
+                raise RemoteError(f"node {source} sent {named(message)} to a replica")
 
     def _check(self, command: Command, source: NodeId) -> None:
         """Whether this node may send such a command."""
@@ -220,11 +221,13 @@ class ShardServer(LoggedReplica):
             state["commands refused"] = self._refused
         waits = [
             Wait(
-                f"{what} of node {message_sender(first)}",
-                f"its client, or all of the shards {', '.join(map(str, groups))} to end it",
+                f"{what} {message_name(first)}",
+                f"its client, or shard {', '.join(map(str, groups))}, to end it",
                 since,
+                unpack_call(call).bundle if call else None,
+                groups=groups,
             )
-            for what, first, groups, since in self._ending.under_way()
+            for what, first, groups, since, call in self._ending.under_way()
         ]
         return Explanation(state, tuple(waits))
 
