@@ -65,6 +65,18 @@ def test_a_coordinator_hears_replicas_alone(message: Message, source: int) -> No
     refuse(COORDINATOR, source, message, "is no replica")
 
 
+def test_a_coordinator_believes_the_controllers_more_than_a_replica() -> None:
+    """Whoever is heard first."""
+    lab = EpochLab()
+    for node in lab.coordinators:
+        lab.drivers[node].receive(SERVICE[0], Announce(2, ((2, 22),), None, None))
+    with pytest.raises(RemoteError, match="tells of another sequencer of epoch 2"):
+        lab.drivers[COORDINATOR].receive(0, EpochRequest(2, 23, 2))
+    lab.drivers[COORDINATOR].receive(0, EpochRequest(3, 24, 4))
+    lab.drivers[COORDINATOR].receive(SERVICE[0], Announce(4, ((3, 23),), None, None))
+    assert lab.coordinator(COORDINATOR)._wanted == (3, 23)
+
+
 @pytest.mark.parametrize("source", [0, 4, CLIENT, 21, SERVICE[0]])
 def test_replicas_begin_an_epoch_at_the_word_of_coordinators_alone(source: int) -> None:
     lab = EpochLab()
