@@ -29,7 +29,8 @@
 - Further storms of joins, leaves and crashes in which applications get states, and such runs live.
 - LLFT: storms of crashes, cuts and losses beyond the first twenty, each type of message lost to each process,
   trouble at the other steps of joins, leaves and exchanges, also of tiers, and such runs before both judges.
-- Crashes of hosts at the other steps of transactions with HydraTxn.
+- Crashes of hosts at the other steps of transactions over shards, of decisions on what a shard has lost and
+  of changes of epochs, and the loss of each further message about these.
 - What protocols with tickets send for a message, beyond the first two.
 - The soak, the attack, overlapping groups and kills of LLFT's primary, the benchmarks that check themselves
   on a live cluster.
@@ -47,6 +48,13 @@ def deep_after(count: int, values: Iterable[Any]) -> list[Any]:
         value if place < count else pytest.param(*_together(value), marks=pytest.mark.deep)
         for place, value in enumerate(values)
     ]
+
+
+def deep_between(numbers: range) -> list[Any]:
+    """All numbers from the first to the last of a range: those in its steps for `make test`, those between
+    them deep."""
+    every = range(numbers.start, numbers.stop)
+    return [one if one in numbers else pytest.param(one, marks=pytest.mark.deep) for one in every]
 
 
 def _together(value: Any) -> tuple[Any, ...]:

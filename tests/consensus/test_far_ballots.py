@@ -41,8 +41,9 @@ def test_a_ballot_within_reach_is_taken() -> None:
     assert world.replica(2).ballot == ballot
 
 
-def test_ballots_of_nodes_that_are_no_replicas_are_ignored() -> None:
+def test_ballots_of_nodes_that_are_no_replicas_are_refused() -> None:
     world = LogWorld()
-    world.replica(0).on_message(9, Prepare(HIGHEST, 0, 0))
+    with pytest.raises(RemoteError, match="node 9 sent a message of a log of which it is no replica"):
+        world.replica(0).on_message(9, Prepare(HIGHEST, 0, 0))
     assert world.replica(0).ballot == 0
     assert world.replica(0).is_leader

@@ -2,9 +2,10 @@
 
 import msgspec
 
-from ordercast.core import Message, Payload, message_id, message_text
+from ordercast.core import Message, Payload, message_id, message_text, named
 from ordercast.core.bundle import Item, pack
 from ordercast.core.message_text import TEXT_MAX
+from ordercast.protocols.hydra.messages import Ask, Probe
 
 
 class Inner(Message, frozen=True, tag=1):
@@ -41,3 +42,7 @@ def test_long_lists_and_long_texts_are_cut() -> None:
     text = message_text(Outer(1, (), tuple(range(20))))
     assert "members=[0, 1, 2, 3, 4, 5, 6, 7, ... 20 in all]" in text
     assert len(message_text(Outer(1, (Inner(10**40, b"x" * 9),) * 8, tuple(range(20))))) == TEXT_MAX + 3
+
+
+def test_a_type_has_its_article() -> None:
+    assert [named(message) for message in (Ask(1, 0, 1, 1), Probe(1))] == ["an Ask", "a Probe"]

@@ -88,7 +88,7 @@ class EpochLab(Lab):
 
     def announce(self) -> None:
         """Let the controllers tell who the sequencer is."""
-        epoch, node = self.surviving, 21 + (self.surviving - 1) % 9
+        epoch, node = self.surviving, self.node_of(self.surviving)
         steps = 2 * (epoch - 1)
         latest = Step("added", epoch, node, steps, 0, (0, 0)) if steps else None
         news = Announce(steps, ((epoch, node),), None, latest)
@@ -101,6 +101,10 @@ class EpochLab(Lab):
             self.flush(*nodes)
             if passed % 20 == 19:
                 self.announce()
+
+    def node_of(self, sequencer: int) -> NodeId:
+        """Where the sequencer of an epoch is: one of nine nodes."""
+        return 21 + (sequencer - 1) % 9
 
     def stamp(self, name: str, groups: tuple[GroupId, ...] = (0, 1), sequencer: int = 1) -> Groupcast:
         """Stamp a call in an epoch."""
@@ -116,7 +120,7 @@ class EpochLab(Lab):
             flush = Flush(sequencer, self.clocks[sequencer], tuple(self.numbers[sequencer]))
             for node in nodes or REPLICAS:
                 if node in self.drivers:
-                    self.drivers[node].receive(20 + sequencer, flush)
+                    self.drivers[node].receive(self.node_of(sequencer), flush)
         self.pump()
 
     def finish(self, *names: str, never: tuple[str, ...] = ()) -> None:

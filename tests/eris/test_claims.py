@@ -48,7 +48,7 @@ def refuse(to: int, source: int, message: Message, match: str) -> None:
         (Report(0, 1, 100, (1,)), "reports numbers of 1 groups"),
         (Report(0, 1, 100, (1, NUMBERS_MAX + 1)), "no sequencer reaches"),
         (Report(0, 1, 2 * CLOCK_AHEAD_MAX, (1, 1)), "no sequencer reaches"),
-        (Rebirth(2 * CLOCK_AHEAD_MAX), "which cannot be"),
+        (Rebirth(2 * CLOCK_AHEAD_MAX), "too far ahead"),
     ],
 )
 def test_a_coordinator_refuses_what_cannot_be(message: Message, match: str) -> None:
@@ -63,6 +63,18 @@ def test_a_coordinator_refuses_what_cannot_be(message: Message, match: str) -> N
 @pytest.mark.parametrize("source", [CLIENT, 21, SERVICE[0]])
 def test_a_coordinator_hears_replicas_alone(message: Message, source: int) -> None:
     refuse(COORDINATOR, source, message, "is no replica")
+
+
+def test_a_coordinator_believes_the_controllers_more_than_a_replica() -> None:
+    """Whoever is heard first."""
+    lab = EpochLab()
+    for node in lab.coordinators:
+        lab.drivers[node].receive(SERVICE[0], Announce(2, ((2, 22),), None, None))
+    with pytest.raises(RemoteError, match="tells of another sequencer of epoch 2"):
+        lab.drivers[COORDINATOR].receive(0, EpochRequest(2, 23, 2))
+    lab.drivers[COORDINATOR].receive(0, EpochRequest(3, 24, 4))
+    lab.drivers[COORDINATOR].receive(SERVICE[0], Announce(4, ((3, 23),), None, None))
+    assert lab.coordinator(COORDINATOR)._wanted == (3, 23)
 
 
 @pytest.mark.parametrize("source", [0, 4, CLIENT, 21, SERVICE[0]])

@@ -55,9 +55,9 @@ VOTES = [
     ("was sent a transaction of shards", 9, Request(0, (1, 0), 0, CALL, ())),
     ("in the name of node 9", STRANGER, Request(0, (0, 1), 0, CALL, ())),
     ("asked about a call with another name", 3, Ask(SUBJECT, 0, (0, 1), CALL, False)),
-    ("sent a Ask", CLIENT, Ask(SUBJECT, 0, (0, 1), CALL, False)),
-    ("sent a Ask", 1, Ask(SUBJECT, 0, (0, 1), CALL, False)),
-    ("sent a Enquiry", 3, Enquiry()),
+    ("sent an Ask", CLIENT, Ask(SUBJECT, 0, (0, 1), CALL, False)),
+    ("sent an Ask", 1, Ask(SUBJECT, 0, (0, 1), CALL, False)),
+    ("sent an Enquiry", 3, Enquiry()),
     ("sent a Told", CLIENT, Told(FIRST, 0, State.EXECUTED, b"", None)),
     ("sent a Reading", 3, Reading(5)),
 ]

@@ -1,5 +1,6 @@
 """`why` names the shard whose missing majority blocks a call."""
 
+from ordercast.core.bundle import bundle_span
 from tests.granola.lab import GranolaWorld, prepared, until_answered
 from tests.logged_shards.lab import ALSO_HERE, FAR, HERE, transfer
 
@@ -9,7 +10,7 @@ def test_the_shard_without_a_majority_is_named_everywhere() -> None:
     world = GranolaWorld()
     world.crash(4)
     world.crash(5)
-    world.call(transfer(*FAR, 5), 0)
+    message = world.call(transfer(*FAR, 5), 0)
     world.run_ms(5)
     world.call(transfer(HERE, ALSO_HERE, 5), 1)
     world.run_ms(100)
@@ -20,6 +21,7 @@ def test_the_shard_without_a_majority_is_named_everywhere() -> None:
         assert wait.on == (3, 4, 5)
     first, second = sorted(told[0].waits, key=lambda wait: wait.subject)[:2]
     assert first.blocker == "a vote of shard 1" and first.on == (3, 4, 5)
+    assert first.payload is not None and bundle_span(first.payload) == (message, 1), "`why` finds it"
     assert second.blocker == "transactions with lower timestamps" and second.on == (3, 4, 5)
 
 

@@ -1,5 +1,7 @@
 """What no correct peer sends, what no caller should ask for, and what Hydra says when asked why."""
 
+from contextlib import suppress
+
 import pytest
 
 from ordercast.catalogue import find_protocol
@@ -141,7 +143,8 @@ def test_a_message_that_is_for_somebody_else_does_no_harm(message: Message) -> N
     assert lab.gives("<G,1,{(1,1)},10>", "<F,2,{(1,0)},20>") == ["<G,1,{(1,1)},10>"]
     for other in (sequencer(), sender(), aggregator()):
         before = other.process.explain()
-        other.receive(LEADER, message)
+        with suppress(RemoteError):
+            other.receive(LEADER, message)
         assert other.process.explain().state["role"] == before.state["role"]
         assert all(type(reply) in MESSAGES for _, reply in other.take_sent())
 

@@ -87,7 +87,7 @@ def test_a_later_sequencer_gets_a_number_and_stamps() -> None:
 def test_without_being_told_the_service_refuses_it() -> None:
     plan = extended(SEQUENCER)
     world = World(plan, 1, through_codec=True)
-    with pytest.raises(Exception, match=f"node {FIRST} asks for a number"):
+    with pytest.raises(Exception, match=f"node {FIRST} asks for the number of a sequencer, but is none"):
         world.run(100 * MILLISECOND)
 
 

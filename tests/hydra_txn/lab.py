@@ -192,11 +192,15 @@ class Lab(Replicas):
         call = pack_call(0, pack_bundle(first, [0], [name.encode()]))
         return Groupcast(sequencer, self.clock, groups, numbers, CLIENT, call)
 
+    def node_of(self, sequencer: int) -> NodeId:
+        """Where a sequencer is."""
+        return 20 + sequencer
+
     def give(self, packet: Groupcast, *nodes: NodeId) -> None:
         """Let a packet come to some replicas, or to all of its shards."""
         for node in nodes or [node for group in packet.groups for node in SHARDS[group]]:
             if node in self.drivers:
-                self.drivers[node].receive(20 + packet.sequencer, packet)
+                self.drivers[node].receive(self.node_of(packet.sequencer), packet)
         self.pump()
 
     def call(self, name: str, groups: tuple[GroupId, ...] = (0, 1), sequencer: int = 1) -> Groupcast:
@@ -214,7 +218,7 @@ class Lab(Replicas):
             flush = Flush(sequencer, self.clock, tuple(self.numbers[sequencer]))
             for node in nodes or REPLICAS:
                 if node in self.drivers:
-                    self.drivers[node].receive(20 + sequencer, flush)
+                    self.drivers[node].receive(self.node_of(sequencer), flush)
         self.pump()
 
     # The service

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ordercast.core import Message, NodeId
+from tests.deep import deep_between
 from tests.hydra_txn import plays
 
 
@@ -28,6 +29,6 @@ def test_one_message_is_lost(kind: type[Message], number: int, is_there: bool) -
 
 @pytest.mark.parametrize("is_there", [False, True])
 @pytest.mark.parametrize("node", [None, 0, 1, 3, 4], ids=["chief", "0", "1", "3", "4"])
-@pytest.mark.parametrize("number", range(1, 33, 5))
+@pytest.mark.parametrize("number", deep_between(range(1, 33, 5)))
 def test_a_process_crashes_on_the_way_to_a_decision(number: int, node: NodeId | None, is_there: bool) -> None:
     assert plays.a_process_crashes(number, node, is_there=is_there)

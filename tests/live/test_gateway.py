@@ -23,6 +23,7 @@ from tests.live.gateway_client import Outsider, Told
 from tests.live.processes import PATIENCE_S
 from tests.live.serving import replicas_of, write_service
 from tests.live.test_http_server import write_certificate
+from tests.live.test_sync_transaction import ALICE, BOB, write_bank
 
 
 def spec_for(folder: Path, **more: Any) -> GatewaySpec:
@@ -101,6 +102,23 @@ def test_each_group_is_a_service_of_its_own(tmp_path: Path) -> None:
         assert (await call(outsider, "west/get", "a")).result is None
 
     serve(file, spec_for(tmp_path), use)
+
+
+def test_shards_are_one_service(tmp_path: Path) -> None:
+    """Whichever of them holds the keys; the path names neither."""
+
+    async def use(_: OpenCalls, outsider: Outsider) -> None:
+        assert (await call(outsider, "all/deposit", [ALICE, BOB], 5)).result is None
+        assert (await call(outsider, "all/balances", [ALICE, BOB])).result == {ALICE: 5, BOB: 5}
+        keyless = await call(outsider, "all/balances", [])
+        assert (keyless.status, keyless.content["error"]) == (400, "balances was called without a key")
+        strange = await call(outsider, "orders/balances", [ALICE])
+        assert (strange.status, strange.content["error"]) == (
+            404,
+            "there is no group 'orders'; the groups are: all",
+        )
+
+    serve(write_bank(tmp_path), spec_for(tmp_path), use)
 
 
 def test_over_tls(tmp_path: Path) -> None:

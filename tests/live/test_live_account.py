@@ -4,6 +4,7 @@ Diaries are made up here. A right set of diaries is complained of by nobody; eac
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from ordercast.core import (
     HostId,
     MessageId,
     Nanos,
+    Order,
     OutOfOrder,
     Plan,
     Stamp,
@@ -250,6 +252,16 @@ def test_a_protocol_without_order_breaks_no_promise() -> None:
     written[2].got[2].reverse()
     found = account(written.values(), plan)
     assert found.disorder == 2 and found.complaints == ()
+
+
+@pytest.mark.parametrize(("order", "disagreements"), [(Order.GROUP, 0), (Order.ACROSS, 2)])
+def test_groups_disagree_only_if_all_have_one_order(order: Order, disagreements: int) -> None:
+    promised = msgspec.structs.replace(PLAN.guarantees, order=order)
+    plan = replace(PLAN, groups={0: (0,), 1: (1,), 2: (2,)}, guarantees=promised)
+    written = diaries()
+    got = written[2].got[2]
+    got[4], got[5] = got[5], got[4]
+    assert account(written.values(), plan).disorder == disagreements
 
 
 # Outage

@@ -34,10 +34,9 @@ ALICE, BOB = "alice", "bob"
 assert shard_of(ALICE, 2) != shard_of(BOB, 2), "both shards take part"
 
 
-@contextmanager
-def bank_of(folder: Path, options: str = "") -> Iterator[Bank]:
-    """A bank of two shards, in which Alice has 50."""
-    file = write_cluster(
+def write_bank(folder: Path, options: str = "") -> Path:
+    """A cluster of two shards."""
+    return write_cluster(
         folder,
         protocol="lock_store",
         receivers=1,
@@ -47,6 +46,12 @@ def bank_of(folder: Path, options: str = "") -> Iterator[Bank]:
         hosts=(0, 1, 2),
         spares=(2,),
     )
+
+
+@contextmanager
+def bank_of(folder: Path, options: str = "") -> Iterator[Bank]:
+    """A bank of two shards, in which Alice has 50."""
+    file = write_bank(folder, options)
     with replicas_in_thread(file), ordercast.connect_sync(file, Bank) as bank:
         bank.deposit([ALICE], 50)
         yield bank

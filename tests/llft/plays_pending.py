@@ -6,7 +6,7 @@ It must not answer before one has them, and what is settled in the end must be t
 from typing import Any
 
 from ordercast.core import NodeId
-from ordercast.replication.llft.messages import Copy, Heartbeat, Progress, Request
+from ordercast.replication.llft.messages import Copy, Heartbeat, Progress, Request, State
 from ordercast.replication.llft.notices import Notices, Pending
 from ordercast.replication.llft.performing import Performer
 from ordercast.replication.llft.primary import Primary
@@ -101,6 +101,25 @@ def only_a_newcomer_has_a_call() -> set[str]:
     return lab.finish()
 
 
+def the_primary_fails_while_it_gives_a_state_away() -> set[str]:
+    """The newcomer has a part of it, and gets all of it from the next primary, which has told nobody."""
+    lab = lab_of(5)
+    lab.crash(2)
+    lab.lost = kinds(Progress)
+    lab.call("b" * 150_000)
+    lab.start(2)
+    lab.lost = lambda source, to, message: (
+        isinstance(message, Progress) or (isinstance(message, State) and message.part > 0)
+    )
+    assert lab.wait_ms(100, until=lambda: lab.count(State) > 2)
+    assert lab.standing(2) is Standing.ADMITTED
+    lab.crash(0)
+    lab.lost = kinds(Progress)
+    assert lab.wait_ms(600, until=lambda: lab.standing(2) is Standing.BACKUP)
+    assert lab.standing(1) is Standing.PRIMARY
+    return lab.finish()
+
+
 def an_update_is_not_settled() -> set[str]:
     """Semi-passive: a backup that has taken over a state becomes primary, and must not answer for it yet."""
     lab = lab_of(replication="semi-passive", update_every=1)
@@ -116,6 +135,7 @@ PENDING: tuple[Play, ...] = (
     a_newcomer_has_calls_of_an_earlier_view,
     an_earlier_life_has_told_more_than_the_primary,
     only_a_newcomer_has_a_call,
+    the_primary_fails_while_it_gives_a_state_away,
     an_update_is_not_settled,
 )
 

@@ -4,10 +4,11 @@ import pytest
 
 from tests.llft import plays
 from tests.llft.plays import PLAYS, Play
+from tests.llft.plays_pending import PENDING
 from tests.llft.plays_semi_passive import SEMI_PASSIVE
 
 
-@pytest.mark.parametrize("play", (*PLAYS, *SEMI_PASSIVE), ids=lambda play: play.__name__)
+@pytest.mark.parametrize("play", (*PLAYS, *SEMI_PASSIVE, *PENDING), ids=lambda play: play.__name__)
 def test_promises_are_kept(play: Play) -> None:
     assert play() == set()
 

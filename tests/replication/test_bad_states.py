@@ -12,7 +12,7 @@ from ordercast.components.consensus.messages import Chunk
 from ordercast.components.consensus.transfer import digest_of
 from ordercast.components.network_ordered.messages import BaseChunk
 from ordercast.core import Deployment, Env, Message, Node, NodeId, Process, RemoteError
-from ordercast.replication.llft.messages import State, StateOffer
+from ordercast.replication.llft.performing import Performer
 from ordercast.scenario.faults import Crash, Restart
 from ordercast.scenario.spec import NetworkSpec, Scenario, UniformSpec, WorkloadSpec
 from ordercast.sim.build import build_world
@@ -34,7 +34,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "eris": NETWORK,
     "hydra_txn": NETWORK,
 }
-PIECES = (BaseChunk, Chunk, State, StateOffer)
+PIECES = (BaseChunk, Chunk)
 
 
 def spoiled(message: Message) -> Message:
@@ -107,6 +107,12 @@ def scenario_of(protocol: str, options: dict[str, Any], disk: Literal["saved", "
     )
 
 
+def restored(run: Run) -> set[NodeId]:
+    """The replicas that have taken over states."""
+    states = [event for event in run.events() if event.kind is Kind.CHECKPOINT and event.label == RESTORED]
+    return {event.node for event in states}
+
+
 @pytest.mark.parametrize("disk", ["saved", "lost"])
 @pytest.mark.parametrize("protocol", OPTIONS)
 def test_a_bad_state_is_refused_and_another_replica_is_asked(
@@ -119,5 +125,25 @@ def test_a_bad_state_is_refused_and_another_replica_is_asked(
     assert spoiled.refusals and all("cannot be read" in one for one in spoiled.refusals)
     assert len(spoiled.refusals) < 20, "it does not ask the same replica again and again"
     assert spoiled.others
-    states = [event for event in run.events() if event.kind is Kind.CHECKPOINT and event.label == RESTORED]
-    assert NEWCOMER in {event.node for event in states}
+    assert NEWCOMER in restored(run)
+
+
+def test_a_newcomer_of_llft_refuses_bad_states_and_asks_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only the primary has a state for it."""
+    true, bad = Performer.state, [3]
+
+    def state(performer: Performer) -> bytes:
+        bad[0] -= 1
+        with monkeypatch.context() as patch:
+            if bad[0] >= 0:
+                patch.setattr(performer.executor, "snapshot", lambda: BAD)
+            return true(performer)
+
+    monkeypatch.setattr(Performer, "state", state)
+    spoiled = SpoiledRun(scenario_of("llft", {}, "lost"))
+    run = spoiled.run()
+    assert run.violations == [] and run.hindrance == ""
+    assert spoiled.refusals and all("cannot be read" in one for one in spoiled.refusals)
+    assert NEWCOMER in restored(run)

@@ -68,7 +68,7 @@ from ordercast.core.ids import (
     message_sender,
 )
 from ordercast.core.message import Codec, Message, Numbered, Payload
-from ordercast.core.message_text import message_text
+from ordercast.core.message_text import message_text, named
 from ordercast.core.operation_type import OperationType, Refused, ServiceFailed, operation, read
 from ordercast.core.plan import Action, Deployment, Node, Options, Pace, Plan, Protocol, screen_groups
 from ordercast.core.process import Caller, Env, Member, Process, Receiver, Stateful
@@ -172,6 +172,7 @@ __all__ = [
     "format_ns",
     "message_id",
     "message_name",
+    "named",
     "message_number",
     "message_sender",
     "message_text",

@@ -21,6 +21,12 @@ TEXT_MAX = 400
 """The longest line; the rest is cut."""
 
 
+def named(message: object) -> str:
+    """The type of a message with its article, for a sentence: a Vote, an Ask."""
+    kind = type(message).__name__
+    return f"an {kind}" if kind[0] in "AEIO" else f"a {kind}"
+
+
 def message_text(message: object) -> str:
     """A message with its fields, in one line: ``Token(ring=3, number=17, batch=<4#17>)``."""
     text = _text(message)

@@ -25,6 +25,13 @@ class Group:
         self.others = tuple(peer for peer in peers if peer != me)
         self.majority = len(peers) // 2 + 1
 
+    def index_of(self, node: NodeId) -> int:
+        """The place of a replica in that order; `RemoteError` if the node is none."""
+        index = self.indices.get(node)
+        if index is None:
+            raise RemoteError(f"node {node} sent a message of a log of which it is no replica")
+        return index
+
     def owner(self, ballot: int) -> NodeId:
         """The only replica that may lead in a ballot."""
         return self.peers[ballot % len(self.peers)]

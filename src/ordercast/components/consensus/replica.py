@@ -192,10 +192,8 @@ class Replica(Process):
             self._catchup.on_timer(self.leader)
 
     def on_message(self, source: NodeId, message: Message) -> None:
-        """A message of consensus arrived; those from strangers are ignored."""
-        index = self._group.indices.get(source)
-        if index is None:
-            return
+        """A message of consensus arrived."""
+        index = self._group.index_of(source)
         if type(message) is not Accepted:  # which counts only for a slot that is in flight
             self._limits.check(source, message, max(self._seen, self._journal.promised))
         if self._recovery:

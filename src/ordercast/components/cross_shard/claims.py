@@ -5,7 +5,7 @@ about one would never be forgotten.
 """
 
 from ordercast.components.cross_shard.messages import Floors, FoundMessages, Gone, Question
-from ordercast.core import SECOND, Message, Nanos, NodeId, RemoteError
+from ordercast.core import SECOND, Message, Nanos, NodeId, RemoteError, named
 
 NEVER = (1 << 63) - 1
 """A group without replicas lacks nothing up to this clock."""
@@ -27,6 +27,4 @@ def check_rulings(source: NodeId, message: Message, now: Nanos) -> None:
             clocks = []
     far = max(clocks, default=0)
     if far > latest:
-        raise RemoteError(
-            f"node {source} sent a {type(message).__name__} up to {far}, too far ahead of {now}"
-        )
+        raise RemoteError(f"node {source} sent {named(message)} up to {far}, too far ahead of {now}")

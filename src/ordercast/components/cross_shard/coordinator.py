@@ -45,6 +45,7 @@ from ordercast.core import (
     RemoteError,
     Stack,
     Wait,
+    named,
 )
 
 ASK, FLOORS = "ask", "floors"
@@ -128,7 +129,7 @@ class FailureCoordinator(Stack):
     def on_own_message(self, source: NodeId, message: Message) -> None:
         """Hear of a message that is missing, that is there, or that nobody takes."""
         if source not in self._homes:
-            raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no replica of a group")
+            raise RemoteError(f"node {source} sent {named(message)}, but is no replica of a group")
         self.check(source, message)
         self._take_office()
         self.on_replica(source, message)
@@ -147,6 +148,8 @@ class FailureCoordinator(Stack):
                 self._on_promised(source, message)
             case Late():
                 self._on_late(message)
+            case _:
+                raise RemoteError(f"node {source} sent {named(message)} to a coordinator")
 
     def check(self, source: NodeId, message: Message) -> None:
         """Refuse clocks in the far future, and messages to groups that there are not."""

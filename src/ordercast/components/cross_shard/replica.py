@@ -54,6 +54,7 @@ from ordercast.core import (
     ServiceSpec,
     Wait,
     message_sender,
+    named,
 )
 
 CERTAIN = "certain"
@@ -268,7 +269,7 @@ class ShardReplica(NetworkReplica):
             super().on_message(source, message)
             return
         if source not in self.coordinators:
-            raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no coordinator")
+            raise RemoteError(f"node {source} sent {named(message)}, but is no coordinator")
         check_rulings(source, message, self.env.now)
         if self.views.status is not RETURNING:
             self._on_coordinator(source, message)

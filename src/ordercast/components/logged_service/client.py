@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ordercast.components.execution import CallOptions, Calls, Pending
 from ordercast.components.execution.messages import Answer, CallMessage
 from ordercast.components.logged_service.messages import Redirect
-from ordercast.core import Caller, Env, Explanation, GroupId, Groups, Message, NodeId, RemoteError
+from ordercast.core import Caller, Env, Explanation, GroupId, Groups, Message, NodeId, RemoteError, named
 
 
 class LogClient(Caller):
@@ -51,7 +51,7 @@ class LogClient(Caller):
         """An answer, or news of the leader."""
         group = self._groups.get(source)
         if group is None:
-            raise RemoteError(f"node {source} is no replica, and sent a {type(message).__name__} to a client")
+            raise RemoteError(f"node {source} is no replica, and sent {named(message)} to a client")
         match message:
             case Answer():
                 self._calls.settle(message.first, message.results, message.stamp, source)

@@ -20,7 +20,18 @@ from ordercast.components.execution.messages import Answer, CallMessage, place_o
 from ordercast.components.logged_service.logged_replica import LoggedReplica, Place
 from ordercast.components.logged_service.messages import Forward, Redirect
 from ordercast.components.logged_service.options import LogOptions
-from ordercast.core import Env, Explanation, Message, MessageId, Nanos, NodeId, RemoteError, Stamp, Wait
+from ordercast.core import (
+    Env,
+    Explanation,
+    Message,
+    MessageId,
+    Nanos,
+    NodeId,
+    RemoteError,
+    Stamp,
+    Wait,
+    named,
+)
 
 
 class LoggedService(LoggedReplica):
@@ -64,7 +75,7 @@ class LoggedService(LoggedReplica):
             if self.log.is_leader and self.executor.find(call.first, call.client) is None:
                 self.lead(call, message.call)
         else:
-            raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
+            raise RemoteError(f"node {source} sent {named(message)} to a replica")
 
     def _on_call(self, call: Call, packed: bytes) -> None:
         known = None if call.read else self.executor.find(call.first, call.client)

@@ -29,6 +29,7 @@ from ordercast.core import (
     Stamp,
     Wait,
     message_name,
+    named,
 )
 from ordercast.core.bundle import unpack_bundle
 
@@ -158,7 +159,7 @@ class ShardsClient(Caller, Generic[R]):
         """What a shard says of a call, or who leads it."""
         group = self._homes.get(source)
         if group is None:
-            raise RemoteError(f"node {source} is no replica, and sent a {type(message).__name__} to a client")
+            raise RemoteError(f"node {source} is no replica, and sent {named(message)} to a client")
         if isinstance(message, Redirect) and message.leader in self.members[group]:
             self._leaders[group] = message.leader
         elif not self.on_told(group, message):

@@ -221,7 +221,11 @@ class CatchUp:
         self._distrusted = source
         if self.target is None:
             self._donor = self._next_of(source)
-        self._replica.take_state(transfer.base, bytes(transfer.got))
+        try:
+            self._replica.take_state(transfer.base, bytes(transfer.got))
+        except RemoteError:
+            self._arm()
+            raise
         self._distrusted = self._donor = None
 
     def _transfer_for(self, source: NodeId, chunk: BaseChunk) -> ArrivingState:

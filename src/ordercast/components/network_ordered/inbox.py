@@ -25,6 +25,7 @@ from ordercast.components.network_ordered.messages import (
     ViewChangeRequest,
 )
 from ordercast.components.network_ordered.views import RETURNING
+from ordercast.core import RemoteError, named
 
 if TYPE_CHECKING:
     from ordercast.components.network_ordered.replica import NetworkReplica
@@ -66,6 +67,8 @@ class Inbox:
                 replica.supply.tell_steps(source, message.since)
             case StepsTold():
                 replica.ordering.take_steps(message.since, message.steps)
+            case _:
+                raise RemoteError(f"node {source} sent {named(message)} to a replica")
 
     def _on_returning(self, source: NodeId, message: Message) -> None:
         """Without memory, this replica only takes: a view that takes it in, and the log of that view."""

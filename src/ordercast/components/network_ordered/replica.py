@@ -45,6 +45,7 @@ from ordercast.core import (
     Process,
     RemoteError,
     ServiceSpec,
+    named,
 )
 
 SYNC = "sync"
@@ -219,7 +220,7 @@ class NetworkReplica(Process):
         elif isinstance(message, ReadRequest):
             self.answers.on_read(source, message)
         elif source not in self._members:
-            raise RemoteError(f"node {source} sent a {type(message).__name__}, but is no replica")
+            raise RemoteError(f"node {source} sent {named(message)}, but is no replica")
         else:
             check_claims(source, message, self)
             self.inbox.on_message(source, message)

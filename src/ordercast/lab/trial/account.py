@@ -1,6 +1,6 @@
 """The account of a live run: what applications sent, got and were told, judged without the trace."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -139,7 +139,7 @@ class _Books:
         histories = list(self._histories.values())
         lacking = [found for history in histories if (found := self._missing(history))]
         again = [found for history in histories if (found := twice(history))]
-        disagreeing = list(disorder(filter(self._is_compared, histories)))
+        disagreeing = [found for compared in self._compared() for found in disorder(compared)]
         longest = max((self._outage(history) for history in histories), key=lambda one: one.lasted_ns)
         late = self._too_long(longest)
         complaints = (*lacking, *again, *disagreeing, *late)
@@ -156,6 +156,16 @@ class _Books:
             limit_ns=self._told.limit_ns,
             complaints=tuple(one for one in complaints if one.rule in self._promised),
         )
+
+    def _compared(self) -> Iterator[list[History]]:
+        """Receivers that must have one order. With one in each group only, two groups may have messages in
+        common, and different orders: shards that lock keys order what has none in common as they like."""
+        compared = list(filter(self._is_compared, self._histories.values()))
+        if self._plan.guarantees.order is not Order.GROUP:
+            yield compared
+            return
+        for members in self._plan.groups.values():
+            yield [history for history in compared if history.node in members]
 
     def _is_compared(self, history: History) -> bool:
         """Whether what a receiver saw must have the order of the others. Where side branches are

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from ordercast.core import HostId, LocalError, ServiceType
+from ordercast.core import GroupId, HostId, LocalError, ServiceType
 from ordercast.net.api.connect import Calling
 from ordercast.net.api.open_calls import OpenCalls
 from ordercast.net.cluster.cluster import Cluster
@@ -111,8 +111,7 @@ async def run_gateway(
         tls = tls_context(spec.certificate, spec.private_key)
     first, *_ = cluster.groups
     async with Calling(cluster.file, service, first, spec.host, spec.give_up_s, "") as calls:
-        groups = {name: number for number, name in enumerate(cluster.groups)}
-        site = GatewaySite(calls, ServiceType.of(service), groups, tokens, spec.limits)
+        site = GatewaySite(calls, ServiceType.of(service), called_groups(cluster), tokens, spec.limits)
         server = HttpServer(spec.address, site, spec.http, tls)
 
         def end(why: str) -> None:
@@ -129,6 +128,11 @@ async def run_gateway(
         finally:
             site.stop("the gateway is stopping")
             await server.close(grace_s=spec.limits.wait_s + GRACE_S)
+
+
+def called_groups(cluster: Cluster) -> dict[str, GroupId]:
+    """The groups that requests name. Shards are one service together: keys say which of them runs a call."""
+    return {"all": 0} if cluster.plan().shards else {name: at for at, name in enumerate(cluster.groups)}
 
 
 def measured(site: GatewaySite, server: HttpServer) -> Iterator[tuple[Family, Mapping[str, int]]]:

@@ -23,6 +23,7 @@ from ordercast.core import (
     Stack,
     Stamp,
     Wait,
+    named,
 )
 from ordercast.protocols.hydra.messages import Announce, Echo, Outcome, Stamped, Steps
 from ordercast.protocols.hydra.options import HydraOptions
@@ -87,7 +88,7 @@ class Client(Stack, Caller):
     def on_own_message(self, source: NodeId, message: Message) -> None:
         """Take a reply."""
         if not isinstance(message, Reply | ReadReply) or source not in self._homes:
-            raise RemoteError(f"node {source} sent a {type(message).__name__} to a client")
+            raise RemoteError(f"node {source} sent {named(message)} to a client")
         if message.first in self._calls.pending:
             self._replies[self._homes[source]].take(source, message)
 

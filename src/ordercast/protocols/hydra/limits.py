@@ -4,7 +4,7 @@ A claim beyond is refused before it changes anything. Otherwise one announcement
 all true ones from being believed, and one life in the far future a sequencer from ever joining again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from ordercast.core import SECOND, GroupId, Nanos, NodeId, Process, RemoteError
@@ -39,9 +39,9 @@ def later_sequencers(roles: Mapping[NodeId, str], service: tuple[NodeId, ...]) -
     return tuple(node for node in sorted(roles) if node > max(service) and roles[node] in SEQUENCER_ROLES)
 
 
-def first_after(members: Mapping[GroupId, Sequence[NodeId]]) -> NodeId:
-    """The first node behind the members of all groups."""
-    return 1 + max((node for nodes in members.values() for node in nodes), default=-1)
+def first_after(nodes: Iterable[Sequence[NodeId]]) -> NodeId:
+    """The first node behind all of these."""
+    return 1 + max((node for some in nodes for node in some), default=-1)
 
 
 class Limits:
@@ -65,7 +65,7 @@ class Limits:
 
     def check_announce(self, source: NodeId, message: Announce) -> None:
         """Refuse an announcement that no service makes."""
-        self._check_service(source)
+        self.check_service(source)
         self._check_steps(source, message.steps)
         if len(message.silent) > SEQUENCERS_MAX:
             raise RemoteError(f"node {source} announces {len(message.silent)} silent sequencers")
@@ -78,7 +78,7 @@ class Limits:
 
     def check_steps(self, source: NodeId, message: Steps) -> None:
         """Refuse steps that no service takes."""
-        self._check_service(source)
+        self.check_service(source)
         self._check_steps(source, message.start + len(message.steps))
         for place, step in enumerate(message.steps, message.start + 1):
             self._check_step(source, step)
@@ -92,7 +92,7 @@ class Limits:
 
     def check_revived(self, source: NodeId, message: Revived) -> None:
         """Refuse a beginning that no service gives."""
-        self._check_service(source)
+        self.check_service(source)
         self._check_steps(source, max(message.steps, message.config, message.newest, message.sequencer))
         self._check_active(source, message.active)
         if message.clock >= NEVER:
@@ -143,16 +143,22 @@ class Limits:
         if not 0 < sequencer <= STEPS_MAX or not self._may_sequence(node) or max(numbers) > NUMBERS_MAX:
             raise RemoteError(f"there is no sequencer {sequencer} at node {node} with numbers {numbers}")
 
+    def check_join(self, source: NodeId, life: int, now: Nanos) -> None:
+        """Refuse a sequencer at a node that has another role."""
+        if not self._may_sequence(source):
+            raise RemoteError(f"node {source} asks for the number of a sequencer, but is none")
+        self.check_life(source, life, now)
+
     def check_life(self, source: NodeId, life: int, now: Nanos) -> None:
-        """Refuse a life that has not begun yet, or of a node that is neither a sequencer nor a receiver."""
-        is_known = source < self._nodes or source in self._later
-        if life > now + CLOCK_AHEAD_MAX or not is_known:
-            raise RemoteError(f"node {source} asks for a number for life {life}, which cannot be")
+        """Refuse a life that has not begun yet."""
+        if life > now + CLOCK_AHEAD_MAX:
+            raise RemoteError(f"node {source} tells of its life {life}, too far ahead of {now}")
 
     def _may_sequence(self, node: NodeId) -> bool:
         return self._first <= node < self._nodes or node in self._later
 
-    def _check_service(self, source: NodeId) -> None:
+    def check_service(self, source: NodeId) -> None:
+        """Refuse what only the configuration service says."""
         if source not in self._service:
             raise RemoteError(f"node {source} tells of configurations, but is not of the service")
 

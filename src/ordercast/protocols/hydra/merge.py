@@ -12,6 +12,7 @@ and so is the first message behind a gap: a packet costs O(log M) for M sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
+from ordercast.core import NodeId, RemoteError
 from ordercast.protocols.hydra.lane import Lane
 from ordercast.protocols.hydra.lane_life import ACTIVE
 from ordercast.protocols.hydra.messages import NEVER, Flush, Groupcast
@@ -48,6 +49,12 @@ class Merge:
         """The floor when it was last computed; it is not lower now."""
         self._floor: list[Position] = []
         self._ceiling: list[Position] = []
+
+    def check_stamper(self, source: NodeId, sequencer: int) -> None:
+        """Refuse what another node says in the name of a sequencer."""
+        lane = self.lanes.get(sequencer)
+        if lane is not None and lane.node != source:
+            raise RemoteError(f"node {source} speaks for sequencer {sequencer}, which is at node {lane.node}")
 
     def add(self, lane: Lane) -> None:
         """Add a sequencer."""

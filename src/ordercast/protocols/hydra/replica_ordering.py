@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from ordercast.components.network_ordered import LogEntry, LogPlace, NetworkOrdering, OrderingOwner
 from ordercast.components.network_ordered.place import Slot
-from ordercast.core import Env, GroupId, Message, NodeId, RemoteError, Wait
+from ordercast.core import Env, GroupId, Message, NodeId, RemoteError, Wait, named
 from ordercast.protocols.hydra import snapshot
 from ordercast.protocols.hydra.explain import explain_waits
 from ordercast.protocols.hydra.lane import Lane
@@ -25,7 +25,6 @@ from ordercast.protocols.hydra.messages import (
     Flushes,
     Groupcast,
     Rebirth,
-    Refreshed,
     Revived,
     Step,
     Steps,
@@ -45,7 +44,7 @@ from ordercast.protocols.hydra.replica_setting import (
 )
 
 TICK, REBIRTH = "tick", "rebirth"
-_HANDLED = frozenset({Groupcast, Flush, Flushes, Announce, Steps, Revived, Refreshed})
+_HANDLED = frozenset({Groupcast, Flush, Flushes, Announce, Steps, Revived})
 HISTORY = 4096
 """So many steps a replica keeps for others."""
 
@@ -191,13 +190,16 @@ class HydraOrdering(NetworkOrdering):
     def on_message(self, source: NodeId, message: Message) -> None:
         """Take a packet, a flush, or news of the configuration."""
         reception = self.reception
+        if isinstance(message, Groupcast | Flush):
+            reception.merge.check_stamper(source, message.sequencer)
         if type(message) is Groupcast:
             reception.on_groupcast(message)
-        elif type(message) is Flush or type(message) is Flushes:
+        elif type(message) is Flush or (type(message) is Flushes and source == self._aggregator):
             reception.on_flushes(message)
         elif isinstance(message, Announce):
             reception.limits.check_announce(source, message)
-            self._ask_leader(source)
+            if not self._revived:
+                self._env.send(source, Rebirth(self._life))
             if self._takes_part:
                 reception.on_configuration(source, message)
         elif isinstance(message, Steps):
@@ -206,10 +208,8 @@ class HydraOrdering(NetworkOrdering):
                 reception.on_configuration(source, message)
         elif isinstance(message, Revived):
             self._on_revived(source, message)
-
-    def _ask_leader(self, leader: NodeId) -> None:
-        if not self._revived:
-            self._env.send(leader, Rebirth(self._life))
+        else:
+            raise RemoteError(f"node {source} sent {named(message)}, but is no aggregator")
 
     def on_timer(self, name: str) -> bool:
         """Suspect silent sequencers, or ask for flushes."""

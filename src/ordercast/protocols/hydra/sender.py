@@ -48,7 +48,7 @@ class Sender(KnowsSequencers, Member):
         self._groups = groups
         self._near = near
         self._service = service
-        self._limits = Limits(service, len(groups), first_after(groups))
+        self._limits = Limits(service, len(groups), first_after(groups.values()))
         self._options = options
         self._flows: dict[Groups, int] = {}
         """A hash for every destination used so far: the flow that a router would see."""

@@ -18,6 +18,7 @@ from ordercast.core import (
     RemoteError,
     Seen,
     Wait,
+    named,
 )
 from ordercast.protocols.hydra.acks import ACK, Acks
 from ordercast.protocols.hydra.kept import Kept
@@ -73,10 +74,11 @@ class Sequencer(KnowsSequencers):
         """Its own number, while it serves."""
         self._members = members
         self._service = service
-        self._limits = Limits(service, len(members), first_after(members))
+        self._limits = Limits(service, len(members), first_after(members.values()))
         self._aggregators = aggregators
         self._options = options
         self._everyone = tuple(sorted({node for nodes in members.values() for node in nodes}))
+        self._no_senders = frozenset((*self._everyone, *service))
         self._targets: dict[tuple[GroupId, ...], tuple[NodeId, ...]] = {}
         self._numbers = [0] * len(members)
         self._clock = StampingClock(env)
@@ -113,9 +115,9 @@ class Sequencer(KnowsSequencers):
     def on_message(self, source: NodeId, message: Message) -> None:
         """Stamp a message, answer a request, or take news from the configuration service."""
         match message:
-            case Request():
+            case Request() if source not in self._no_senders:
                 self._on_request(source, message)
-            case Solicit():
+            case Solicit() if source in self._no_senders and source not in self._service:
                 self._on_solicit(source, message)
             case Nudge():
                 self._on_nudge(source, message)
@@ -133,10 +135,15 @@ class Sequencer(KnowsSequencers):
             case Probe():
                 self.env.send(source, Echo(message.sent))
             case Welcome():
+                self._limits.check_service(source)
                 self._on_welcome(message)
             case Announce():
                 self._limits.check_announce(source, message)
                 self._on_announce(message)
+            case Ask() | Receipt() | Refresh():
+                pass  # this sequencer keeps nothing, or has lost its number
+            case _:
+                raise RemoteError(f"node {source} sent {named(message)} to a sequencer")
 
     def on_timer(self, name: str) -> None:
         """Flush, answer delayed requests, or ask again for a number."""

@@ -28,6 +28,7 @@ from ordercast.core import (
     RemoteError,
     Stack,
     Wait,
+    named,
 )
 from ordercast.protocols.hydra.audience import Audience
 from ordercast.protocols.hydra.limits import Limits, first_after
@@ -79,13 +80,15 @@ class ConfigurationReplica(Stack):
         options: HydraOptions,
     ) -> None:
         super().__init__(env)
-        self._senders = frozenset(senders if options.resend else ())
+        self._clients = frozenset(senders)
+        """All senders."""
+        self._senders = self._clients if options.resend else frozenset()
         """The senders that keep what they send."""
         self._groups = members
         self._members = {group: nodes for group, nodes in members.items() if nodes}
         self._home = {node: group for group, nodes in members.items() for node in nodes}
         self._audience = Audience(audience, service, options)
-        self._limits = Limits(service, len(members), first_after(members))
+        self._limits = Limits(service, len(members), first_after(members.values()))
         self._options = options
         self._registry = Registry(initial, options.history)
         self._log = self.embed("log", partial(self._make_replica, service), CONSENSUS_MESSAGES)
@@ -118,8 +121,8 @@ class ConfigurationReplica(Stack):
 
     def on_own_message(self, source: NodeId, message: Message) -> None:
         """Handle a message; only the leader acts, but every replica notes who asked for a number."""
+        self._check(source, message)
         if isinstance(message, Join):
-            self._limits.check_life(source, message.life, self.env.now)
             self._heard.add(source)
         if not self._log.is_leader:
             return
@@ -137,6 +140,24 @@ class ConfigurationReplica(Stack):
                 self._on_fetch(source, message)
             case Echo():
                 self._suspicions.on_echo(source)
+
+    def _check(self, source: NodeId, message: Message) -> None:
+        """Refuse what no node of its role says."""
+        match message:
+            case Join() if source not in self._clients:
+                self._limits.check_join(source, message.life, self.env.now)
+            case Report() | BlindReport() | Rebirth() if source not in self._home:
+                raise RemoteError(f"node {source} sent {named(message)}, but is no receiver")
+            case Report():
+                self._limits.check_report(source, message, self.env.now)
+            case Rebirth():
+                self._limits.check_life(source, message.life, self.env.now)
+            case Suspect() if source not in self._home and source not in self._senders:
+                raise RemoteError(f"node {source} suspects sequencers, but neither sends nor receives")
+            case Suspect() | BlindReport() | Fetch() | Echo():
+                pass
+            case _:
+                raise RemoteError(f"node {source} sent {named(message)} to the service")
 
     def on_own_timer(self, name: str) -> None:
         """Time to announce."""
@@ -182,10 +203,6 @@ class ConfigurationReplica(Stack):
 
     def _on_report(self, source: NodeId, report: Report | BlindReport) -> None:
         registry = self._registry
-        if isinstance(report, Report):
-            self._limits.check_report(source, report, self.env.now)
-        if source not in self._home:
-            raise RemoteError(f"node {source} reports, but is no receiver")
         planned = registry.planned
         if planned and (report.step, report.sequencer) == (registry.steps, planned.sequencer):
             self._reports.take(source, report)
@@ -197,8 +214,6 @@ class ConfigurationReplica(Stack):
             for sequencer in message.sequencers:
                 if sequencer in registry.active:
                     self._suspicions.probe(registry.active[sequencer])
-        elif source not in self._home:
-            return
         for sequencer in message.sequencers:
             if sequencer in registry.active or sequencer == planned:
                 self._suspicions.take(source, sequencer)
@@ -211,9 +226,6 @@ class ConfigurationReplica(Stack):
             self._joins[source] = message.life
 
     def _on_rebirth(self, source: NodeId, message: Rebirth) -> None:
-        if source not in self._home:
-            raise RemoteError(f"node {source} wants to be reborn, but is no receiver")
-        self._limits.check_life(source, message.life, self.env.now)
         life = self._registry.reborn.get(source, -1)
         if life == message.life:
             self.env.send(source, self._registry.revival(source))

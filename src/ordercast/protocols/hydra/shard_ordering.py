@@ -24,8 +24,10 @@ class HydraShardOrdering(HydraOrdering, ShardOrdering):
 
     def on_message(self, source: NodeId, message: Message) -> None:
         """Take a packet, if the replica may, or something else."""
-        if type(message) is Groupcast and self._owner.has_promised and self._is_withheld(message):
-            return
+        if type(message) is Groupcast and self._owner.has_promised:
+            self.reception.merge.check_stamper(source, message.sequencer)
+            if self._is_withheld(message):
+                return
         super().on_message(source, message)
 
     def _is_withheld(self, packet: Groupcast) -> bool:

@@ -21,6 +21,7 @@ from ordercast.core import (
     ServiceSpec,
     Stamp,
     Unconfirmed,
+    named,
 )
 from ordercast.protocols.layer import Layer
 from ordercast.replication.active.options import ActiveOptions
@@ -158,7 +159,7 @@ class Participant(Layer, Caller):
             case Answer():
                 self._calls.settle(message.first, message.results, message.stamp, source)
             case _:
-                raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica or a client")
+                raise RemoteError(f"node {source} sent {named(message)} to a replica or a client")
 
     def on_own_timer(self, name: str) -> None:
         """Ask again."""

@@ -260,12 +260,18 @@ class Admission:
         performer = replica.performer
         if replica.standing is Standing.BACKUP:
             if performer.executed < record.place <= performer.place and not performer.active:
+                performer.take(record)
                 install(record, replica.messaging, keeps_delivered=True)
                 performer.update(record)
                 self._env.send(fetch.source, StateAsk(fetch.offer.view, fetch.offer.place, ()))
             return
         if replica.standing is not Standing.ADMITTED:
             return
+        try:
+            performer.take(record)
+        except RemoteError:  # the primary would offer it again and again, but not to another newcomer
+            replica.exclude("the state that the primary sent cannot be read", replica.promised)
+            raise
         performer.notices.undo(record.lineage)
         install(record, replica.messaging)
         performer.restore(record, replica.membership.members)

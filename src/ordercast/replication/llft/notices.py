@@ -94,10 +94,13 @@ class Pending(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
             last = news.place
             if isinstance(news, CallNews):
                 bundle_span(news.bundle)
-        places = [self.settled + 1, *(at for at, _, _ in self.outbox), place]
-        beyond = [link for _, link, index in self.outbox if index > produced.get(link, index)]
-        if places != sorted(places) or beyond:
-            raise RemoteError(f"a state of place {place} has messages of places {places[1:-1]} on {beyond}")
+        last = self.settled + 1
+        for at, link, index in self.outbox:
+            if not last <= at <= place or index > produced.get(link, index):
+                raise RemoteError(
+                    f"a state of place {place} has message {index} of {link} wait for place {at}"
+                )
+            last = at
 
 
 class Waiting(NamedTuple):

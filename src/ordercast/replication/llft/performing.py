@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 
 from ordercast.components.execution import Call, Execution, Executor, unpack_call
-from ordercast.core import Env, GroupId, MessageId, NodeId, RemoteError, Stamp
+from ordercast.core import Env, GroupId, LocalError, MessageId, NodeId, RemoteError, Stamp
 from ordercast.replication.llft.asker import Asker
 from ordercast.replication.llft.checkpoint import Record, capture
 from ordercast.replication.llft.connection import Connection, Kept
@@ -287,9 +287,16 @@ class Performer:
             notices.pending(self.place, self._outbox),
         )
 
+    def take(self, record: Record) -> None:
+        """Take over the service in a state, before all else in it; `RemoteError`, and nothing changes, if it
+        cannot be read."""
+        try:
+            self.executor.restore(record.executor)
+        except LocalError as error:
+            raise RemoteError(f"the primary sent a state that cannot be taken: {error}") from error
+
     def restore(self, record: Record, members: tuple[int, ...]) -> None:
-        """Take over a state of the primary, and say so."""
-        self.executor.restore(record.executor)
+        """Take over the rest of a state of the primary, and say so."""
         self.asker.answered.groups = record.answered
         self.seats.restore(record.seats, record.seated, record.place)
         self.place = self.executed = record.place
@@ -311,8 +318,7 @@ class Performer:
                 connection.outgoing.cleared = min(connection.outgoing.cleared, index - 1)
 
     def update(self, record: Record) -> None:
-        """Semi-passive: take over a state, instead of performing what was logged up to its place."""
-        self.executor.restore(record.executor)
+        """Semi-passive: take over the rest of a state, instead of performing what was logged until then."""
         self.asker.answered.groups = record.answered
         self._hold_back(record.pending)
         self.executed = place = record.place

@@ -41,6 +41,7 @@ from ordercast.core import (
     RemoteError,
     ServiceSpec,
     Stamp,
+    named,
 )
 
 GUARANTEES = msgspec.structs.replace(
@@ -85,7 +86,7 @@ class Server(Process):
     def on_message(self, source: NodeId, message: Message) -> None:
         """Execute a call, unless it was executed before, and answer it."""
         if not isinstance(message, CallMessage):
-            raise RemoteError(f"node {source} sent a {type(message).__name__} to a server")
+            raise RemoteError(f"node {source} sent {named(message)} to a server")
         call = unpack_call(message.call, source)
         done = self._executor.execute(call, Stamp(self._executor.executed + 1, self._group))
         if done is None:
@@ -145,7 +146,7 @@ class Client(Caller):
     def on_message(self, source: NodeId, message: Message) -> None:
         """Take an answer."""
         if not isinstance(message, Answer) or source not in self._servers.values():
-            raise RemoteError(f"node {source} sent a {type(message).__name__} to a client")
+            raise RemoteError(f"node {source} sent {named(message)} to a client")
         self._calls.settle(message.first, message.results, message.stamp, source)
 
     def on_timer(self, name: str) -> None:

@@ -24,6 +24,7 @@ from ordercast.core import (
     Message,
     Nanos,
     NodeId,
+    RemoteError,
     Wait,
 )
 from ordercast.protocols.hydra.limits import Limits, first_after
@@ -57,10 +58,12 @@ class EpochCoordinator(FailureCoordinator):
         sender: Callable[[Env], Member],
     ) -> None:
         self.epochs = epochs
-        self._limits = Limits(controllers, len(groups), first_after(groups))
+        self._limits = Limits(controllers, len(groups), first_after(groups.values()))
         self._reports = Reports(groups, all_needed=False)
         self._wanted: tuple[int, NodeId] = (0, 0)
         """The latest epoch of which a replica has told, and its sequencer."""
+        self._heard: tuple[int, NodeId] = (0, 0)
+        """The latest of which a controller has told."""
         self._since: Nanos = 0
         """When the present epoch was to end."""
         self._wait: Nanos = 0
@@ -89,12 +92,22 @@ class EpochCoordinator(FailureCoordinator):
 
     # What comes
 
+    def on_message(self, source: NodeId, message: Message) -> None:
+        """Hear from the controllers who the sequencer is, beside the sender here, which checks it."""
+        super().on_message(source, message)
+        if isinstance(message, Announce):
+            self._heard = max((self._heard, *message.active))
+            if self._wanted[0] == self._heard[0]:
+                self._wanted = self._heard
+
     def check(self, source: NodeId, message: Message) -> None:
         """Refuse epochs, reports and lives that there cannot be."""
         match message:
             case EpochRequest():
                 check_epoch(source, message)
                 self._limits.check_lane(message.epoch, message.node, (0,))
+                if message.epoch == self._heard[0] and message.node != self._heard[1]:
+                    raise RemoteError(f"node {source} tells of another sequencer of epoch {message.epoch}")
             case Report():
                 self._limits.check_report(source, message, self.env.now)
             case Rebirth():

@@ -20,6 +20,7 @@ from ordercast.core import (
     Wait,
     message_name,
     message_sender,
+    named,
 )
 from ordercast.transactions.granola.entries import (
     Entry,
@@ -87,12 +88,12 @@ class GranolaServer(LoggedReplica):
                 self._on_vote(source, message)
             case Ask() if source in self._homes and source not in self.members:
                 self._on_ask(source, message)
-            case Redirect() if source in self._homes:
+            case Redirect() if source in self._homes and source not in self.members:
                 self.voting.on_leader(self._homes[source], message.leader)
             case Enquiry() if source not in self._homes:
                 self._make_certain(source, None)
             case _:
-                raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
+                raise RemoteError(f"node {source} sent {named(message)} to a replica")
 
     def _check_groups(self, groups: Groups) -> None:
         known = self._shards.keys() >= set(groups)
@@ -108,6 +109,8 @@ class GranolaServer(LoggedReplica):
         self._check_groups(request.groups)
         self._check_time(request.seen)
         call = unpack_call(request.call, None if source in self.members else source)
+        if call.client in self._homes:
+            raise RemoteError(f"node {source} sent a request of node {call.client}, which is no client")
         subject = Subject(call.first)
         if not self.log.is_leader:
             self._hand_on(source, request, call.first)
@@ -295,7 +298,14 @@ class GranolaServer(LoggedReplica):
             blocker, lacks = "transactions with lower timestamps", self._lacks_first()
         what = "end of general transaction" if subject.ends else "call"
         on = tuple(node for group in lacks for node in self._shards[group])
-        return Wait(f"{what} {message_name(subject.first)}", blocker, since, groups=record.groups, on=on)
+        return Wait(
+            f"{what} {message_name(subject.first)}",
+            blocker,
+            since,
+            unpack_call(record.call).bundle if record.call else None,
+            groups=record.groups,
+            on=on,
+        )
 
 
 def _name(entry: Entry) -> tuple[type[Entry], Subject, int]:

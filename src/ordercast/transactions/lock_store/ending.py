@@ -67,15 +67,16 @@ class Ending:
             found[Verb.HALT, transaction, 0] = groups
         return found
 
-    def under_way(self) -> Iterator[tuple[str, MessageId, Groups, Nanos]]:
-        """What holds locks, and since when this replica knows that."""
+    def under_way(self) -> Iterator[tuple[str, MessageId, Groups, Nanos, bytes]]:
+        """What holds locks, and since when this replica knows that; of a call also the call."""
         for (verb, first, _), groups in self._subjects().items():
             record = self._ledger.records.get(first)
             if verb is Verb.HALT:
-                yield "general transaction", first, groups, self._since.get((verb, first, 0), self._env.now)
+                since = self._since.get((verb, first, 0), self._env.now)
+                yield "general transaction", first, groups, since, b""
             elif record is not None and record.state is not State.COMMITTED:
                 since = self._since.get((verb, first, record.attempt), self._env.now)
-                yield "call", first, groups, since
+                yield "call", first, groups, since, record.call
 
     def on_timer(self, *, leads: bool) -> None:
         """Ask about what is too old."""

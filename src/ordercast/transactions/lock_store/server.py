@@ -6,7 +6,7 @@ final.
 
 from collections.abc import Iterator, Sequence
 
-from ordercast.components.execution import Execution
+from ordercast.components.execution import Execution, unpack_call
 from ordercast.components.execution.messages import place_of_stamp
 from ordercast.components.logged_service.logged_replica import LoggedReplica, Place
 from ordercast.components.logged_service.messages import Redirect
@@ -26,6 +26,7 @@ from ordercast.core import (
     Wait,
     message_name,
     message_sender,
+    named,
 )
 from ordercast.core.bundle import bundle_span
 from ordercast.transactions.lock_store.commands import (
@@ -91,18 +92,18 @@ class ShardServer(LoggedReplica):
                 self._check(command, message.asker)
                 if self.log.is_leader:
                     self._put(command, message.command, message.asker)
-            case Told() if source in self._homes:
+            case Told() if source in self._homes and source not in self.members:
                 self._ending.on_told(self._homes[source], message)
-            case Redirect() if source in self._homes:
+            case Redirect() if source in self._homes and source not in self.members:
                 self._ending.on_leads(self._homes[source], message.leader)
             case _:
-                raise RemoteError(f"node {source} sent a {type(message).__name__} to a replica")
+                raise RemoteError(f"node {source} sent {named(message)} to a replica")
 
     def _check(self, command: Command, source: NodeId) -> None:
         """Whether this node may send such a command."""
-        client = message_sender(command.first)
-        allowed = source == client if command.verb in BY_CLIENTS else source in self._homes
-        groups = command.groups
+        groups, home = command.groups, self._homes.get(source)
+        by_client = home is None and source == message_sender(command.first)
+        allowed = by_client if command.verb in BY_CLIENTS else home in groups
         if not allowed or self._group not in groups or not self._shards.keys() >= set(groups):
             raise RemoteError(f"node {source} sent {command.verb.name} for {message_name(command.first)}")
 
@@ -220,11 +221,13 @@ class ShardServer(LoggedReplica):
             state["commands refused"] = self._refused
         waits = [
             Wait(
-                f"{what} of node {message_sender(first)}",
-                f"its client, or all of the shards {', '.join(map(str, groups))} to end it",
+                f"{what} {message_name(first)}",
+                f"its client, or shard {', '.join(map(str, groups))}, to end it",
                 since,
+                unpack_call(call).bundle if call else None,
+                groups=groups,
             )
-            for what, first, groups, since in self._ending.under_way()
+            for what, first, groups, since, call in self._ending.under_way()
         ]
         return Explanation(state, tuple(waits))
 
