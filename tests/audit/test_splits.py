@@ -96,6 +96,22 @@ def changed(events: list[Event], rng: Random) -> None:
         events[row] = events[row]._replace(kind=rng.choice((*TOLD, *CARRYING)))
 
 
+def test_a_node_that_came_back_is_in_the_groups_that_it_was_in() -> None:
+    """Whatever group a row about that names: such rows are about nodes."""
+    trace = Splits(142).run()
+    views = [row for row, event in enumerate(trace.events) if event.kind is Kind.VIEW]
+    found: set[str] = set()
+    for row in views:
+        events = list(trace.events)
+        events[row] = events[row]._replace(kind=Kind.RECOVER, label="saved")
+        for complete in (False, True):
+            description = msgspec.structs.replace(trace.description, complete=complete)
+            told = oracles_say(description, events)
+            assert columns_say(description, events) == told, row
+            found |= told
+    assert "branches" in found
+
+
 @pytest.mark.parametrize("part", deep_after(1, range(PARTS)))
 def test_both_find_the_same_in_tampered_splits(part: int) -> None:
     found: set[str] = set()

@@ -78,9 +78,8 @@ class Branch:
         """The nodes that were told last that they are in the group."""
         trace, founders = self._trace, frozenset(self._trace.description.groups[self.group])
         inside, lost = set(founders), {int(row) for rows in trace.lost.values() for row in rows}
-        rows = trace.rows(Kind.RECOVER, *CHANGING)
-        entering = trace.is_kind(*ENTERING)
-        for row in rows[self._mine[rows] | np.isin(rows, list(lost))].tolist():
+        changing, entering = trace.rows(*CHANGING), trace.is_kind(*ENTERING)
+        for row in sorted({*changing[self._mine[changing]].tolist(), *lost}):
             node = int(trace.node[row])
             goes_in = node in founders if row in lost else bool(entering[row])
             (inside.add if goes_in else inside.discard)(node)
