@@ -140,6 +140,8 @@ class HostileRun:
         self.refusals: Counter[str] = Counter()
         self.taken: Counter[str] = Counter()
         """Hostile messages that no process refused, by type."""
+        self.wishers: set[NodeId] = set()
+        """In whose name lies were told about the groups that they want to be in; they alone can know that."""
         plan = scenario.plan()
         self._rng = Random(f"{seed}/hostile")
         self.liar = Liar(plan.codec, self._rng, near=near)
@@ -185,6 +187,8 @@ class HostileRun:
         else:
             if lie:
                 self.taken[type(told).__name__] += 1
+                if hasattr(told, "wants"):
+                    self.wishers.add(source)
 
 
 class Lie:
