@@ -91,8 +91,8 @@ class OpenCalls:
     async def call(self, kind: OperationType, payload: bytes, group: GroupId | None = None) -> Any:
         """Call an operation with its packed arguments; returns its result, or raises what became of it.
 
-        A `LocalError` says that nothing was sent. One coroutine does it all, because each level costs a tenth
-        of what a call does.
+        A `LocalError` says that nothing was sent. One coroutine does it all: each level takes time in each
+        call.
         """
         if len(payload) > OPERATION_BYTES_MAX:
             raise LocalError(
